@@ -9,7 +9,7 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Executor, MySqlPool, PgPool, Pool, SqlitePool};
+use sqlx::{ConnectOptions as _, Executor, MySqlConnection, MySqlPool, PgPool, Pool, SqlitePool};
 
 use crate::silence::{Silence, distrust};
 use crate::store::mysql::MySqlStore;
@@ -274,6 +274,16 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, ConnectError> 
         }
         source.into()
     })
+}
+
+/// Has a connection of [`Database::MySql`] check what is inserted, as an application's does. The dispatcher's do without on
+/// MariaDB (`queries/mysql/poller/session.sql`).
+///
+/// # Errors
+///
+/// What the database says.
+pub async fn check_inserts(connection: &mut MySqlConnection) -> sqlx::Result<()> {
+    connection.execute(query!("mysql/enqueue/checked")).await.map(drop)
 }
 
 /// A pool that asks whether a connection still works only after the connection was idle for a while.

@@ -79,7 +79,7 @@ pub use claim::{
     Turns, WalkStart,
 };
 #[cfg(feature = "dispatcher")]
-pub use database::{ConnectError, ConnectOptions, Connections, Database, Dialect};
+pub use database::{ConnectError, ConnectOptions, Connections, Database, Dialect, check_inserts};
 #[cfg(feature = "dispatcher")]
 pub use desk::{ByHand, DeadLetterFilter, Desk, DeskError, Selection};
 #[cfg(feature = "dispatcher")]

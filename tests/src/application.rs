@@ -6,7 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use outbox_schema::Dialect;
+use outbox_schema::{Database, Dialect};
+use sqlx::{AssertSqlSafe, ConnectOptions};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use url::Url;
@@ -24,6 +25,20 @@ const ROLLED_BACK: usize = 25;
 
 /// One message in so many has an ordering key, one of so many.
 const ORDERED: usize = 8;
+
+/// Runs SQL in a session of the application's own: those of the dispatcher do without the checks of a table on MariaDB.
+///
+/// # Errors
+///
+/// What the database says.
+pub async fn execute(database: &Database, sql: &str) -> sqlx::Result<()> {
+    let script = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+    match database {
+        Database::Postgres(pool) => script.execute(pool).await.map(drop),
+        Database::MySql(pool) => script.execute(&mut pool.connect_options().connect().await?).await.map(drop),
+        Database::Sqlite(pool) => script.execute(pool).await.map(drop),
+    }
+}
 
 /// One application, and what it committed and what it rolled back.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use outbox_schema::migrate::Meta;
-use outbox_schema::{Database, EnqueueError, Enqueued, NewMessage, Tag, Tags, enqueue_all};
+use outbox_schema::{Database, EnqueueError, Enqueued, NewMessage, Tag, Tags, check_inserts, enqueue_all};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::Instrument;
@@ -185,6 +185,7 @@ async fn in_one_transaction(database: &Database, messages: &[NewMessage]) -> Res
         }
         Database::MySql(pool) => {
             let mut transaction = pool.begin().await?;
+            check_inserts(&mut transaction).await?;
             let mut batches = Batches::of(messages);
             while let Some(batch) = batches.next() {
                 batches.take(enqueue_all(&mut *transaction, batch).await)?;

@@ -110,8 +110,9 @@ impl Keeper {
 
     /// Brings rows back that have no reason to wait any longer. Returns whether there are more.
     async fn bring_all_back(&self, term: &Term) -> Result<bool, StoreError> {
-        let more = self.bring_back(term).await;
-        Ok(self.bring_back_configured(term).await? || more?)
+        let recovered = self.bring_back(term).await;
+        let configured = self.bring_back_configured(term).await;
+        Ok(recovered? | configured?)
     }
 
     /// Takes a step of the look for rows to defer.

@@ -220,6 +220,7 @@ impl Destinations {
 
     /// Notes whether a destination without room, or one that is being probed, has yet to answer when a claim begins.
     fn awaits_answers(&self) {
+        // Counted first: an answer that comes now is one since.
         let so_far = self.state().answers;
         let waits = self.waits_for_answers();
         self.state().awaited = waits.then_some(so_far);

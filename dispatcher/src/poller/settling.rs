@@ -55,8 +55,10 @@ impl Settling {
         tokio::spawn(async move {
             term.first_claim().await;
             tokio::select! {
-                () = settling.settle(&term) => {}
+                // A term that has ended asks no more: what it would hear is for the next one.
+                biased;
                 () = term.ended() => {}
+                () = settling.settle(&term) => {}
             }
         });
     }

@@ -89,7 +89,7 @@ impl Advance {
         }
     }
 
-    /// How often it is said.
+    /// The time between two lines of the report.
     pub fn each(&self) -> Duration {
         match self.place {
             Place::Terminal(_) => EACH_ON_TERMINAL,

@@ -33,7 +33,7 @@ pub struct AuditFilter {
     /// The beginning of who did it: `ada` finds `ada (page)` too.
     #[serde(default, deserialize_with = "said_if", skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
-    /// What was done.
+    /// The action of the entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(inline))]
     pub action: Option<AuditAction>,
@@ -138,7 +138,7 @@ async fn page(database: &Database, filter: &AuditFilter, after: Option<i64>, lim
 }
 
 impl AuditAction {
-    /// All actions.
+    /// Every action that the audit names.
     pub const ALL: [Self; 12] = [
         Self::Redrive,
         Self::Undo,

@@ -5,14 +5,14 @@ use crate::Database;
 /// The work of PostgreSQL on an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexBuild {
-    /// It reads the table.
+    /// The server reads the table.
     Reading {
         /// The part of the table that was read.
         percent: u8,
     },
-    /// It sorts what it read, and does not say how far it is.
+    /// The server sorts what it read, and does not say how far it is.
     Sorting,
-    /// It writes the index.
+    /// The server writes the index.
     Writing {
         /// The part of the index that was written.
         percent: u8,

@@ -7,6 +7,7 @@ use outbox_schema::desk::{Counted, Heartbeat, Replica, RunsBy};
 use outbox_schema::{
     ConnectOptions, Database, Dialect, EnqueueError, Enqueued, NewMessage, OutboxConnection, enqueue_all,
 };
+pub(crate) use outbox_tests::application::execute;
 use outbox_tests::servers::{self, TestDatabase};
 use sqlx::{
     AssertSqlSafe, Connection, Executor, MySql, MySqlConnection, PgConnection, Postgres, SqliteConnection, Transaction,
@@ -105,7 +106,7 @@ impl Outbox {
         self.database.heartbeat(&beat).await.unwrap();
     }
 
-    /// Runs SQL that the database may refuse.
+    /// Runs SQL that the database may refuse, as an application does.
     pub(crate) async fn try_sql(&self, sql: &str) -> sqlx::Result<()> {
         execute(&self.database, sql).await
     }
@@ -235,16 +236,6 @@ pub(crate) fn body(dialect: Dialect, bytes: usize) -> String {
 /// As `outbox run` connects.
 pub(crate) async fn connect(url: &str, schema: Option<&str>) -> Database {
     Database::connect(&ConnectOptions { url, schema, connections: 4 }).await.unwrap()
-}
-
-/// Runs SQL that the database may refuse.
-pub(crate) async fn execute(database: &Database, sql: &str) -> sqlx::Result<()> {
-    let script = sqlx::raw_sql(AssertSqlSafe(sql));
-    match database {
-        Database::Postgres(pool) => script.execute(pool).await.map(drop),
-        Database::MySql(pool) => script.execute(pool).await.map(drop),
-        Database::Sqlite(pool) => script.execute(pool).await.map(drop),
-    }
 }
 
 /// As an application connects that knows nothing of ours.

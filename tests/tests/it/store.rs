@@ -132,6 +132,7 @@ on_every_database! {
     ],
     outcomes: [
         an_outcome_is_told_once_with_all_but_the_payload,
+        tags_that_are_no_json_keep_no_outcome_from_being_told,
         the_target_of_an_outcome_has_texts_of_the_message,
         what_is_tried_again_and_what_was_refused_tells_of_nothing,
         a_mark_whose_outcome_cannot_be_told_is_not_written,

@@ -332,6 +332,10 @@ async fn zero_values_outcomes_their_keys_and_payloads_encoded_twice_are_refused_
             let told = outbox.try_sql(&insert).await.unwrap_err().to_string();
             assert!(told.contains("outbox_payload_encoded_twice"), "{told}");
         }
+        let target = "https://shop.example/";
+        let forced = ["enqueue", "--channel", "http", "--target", target, "--payload", r#""{\"a\": 1}""#, "--force"];
+        let told = Program::new(&outbox.test.url, HTTP).run(&forced).await.failed();
+        assert!(told.contains("outbox_payload_encoded_twice"), "{told}");
         for text in [r#""hello""#, "null", r#""""#, "5"] {
             outbox.sql(&format!("INSERT INTO outbox (channel, target, payload) VALUES ('http', '/x', '{text}')")).await;
         }

@@ -78,9 +78,14 @@ async fn a_message_that_is_dead_before_its_turn_counts_as_no_attempt() {
     let expired = Message { expires_in_ms: Some(0), ..message(1) };
     let gone = Message { target_is_gone: true, ..message(1) };
     let used_up = Message { attempts: 1, ..message(1) };
-    for (message, expected) in
-        [(expired, DeadReason::Expired), (gone, DeadReason::Permanent), (used_up, DeadReason::Exhausted)]
-    {
+    let forged =
+        Message { target: "/path".to_owned(), destination: "https://elsewhere.example:443".to_owned(), ..message(1) };
+    for (message, expected) in [
+        (expired, DeadReason::Expired),
+        (gone, DeadReason::Permanent),
+        (used_up, DeadReason::Exhausted),
+        (forged, DeadReason::Permanent),
+    ] {
         let told = turn_of(message).await;
         let Verdict::Dead { reason, attempted: false, invalid_target: false } = told.mark.verdict else {
             panic!("{told:?}")
@@ -93,9 +98,12 @@ async fn a_message_that_is_dead_before_its_turn_counts_as_no_attempt() {
 /// The message might have been sent: only the adapter knows that it was not.
 #[tokio::test(start_paused = true)]
 async fn a_message_that_its_adapter_refuses_counts_as_an_attempt() {
-    let told = turn_of(message(1)).await;
-    assert!(matches!(told.mark.verdict, Verdict::Dead { attempted: true, .. }), "{told:?}");
-    assert_eq!((told.attempts("dead"), told.timed(), told.counts.failed), (1, 1, 1));
+    let of_its_channel = Message { target: "/path".to_owned(), destination: "hook".to_owned(), ..message(1) };
+    for message in [message(1), of_its_channel] {
+        let told = turn_of(message).await;
+        assert!(matches!(told.mark.verdict, Verdict::Dead { attempted: true, .. }), "{told:?}");
+        assert_eq!((told.attempts("dead"), told.timed(), told.counts.failed), (1, 1, 1));
+    }
 }
 
 /// The row must not stay in flight for good. The next claim defers it, like all rows of such a channel.

@@ -1,6 +1,6 @@
 -- The messages that tell of outcomes, in the transaction that writes these. A repeated mark finds the key, and adds nothing. Only a
 -- row with a revision may have such a key, and no application writes one. No outcome is told of an outcome, whatever the settings of
--- another replica say.
+-- another replica say. Tags that no check of MariaDB has seen may be no JSON, and are left out.
 INSERT INTO outbox (idempotency_key, channel, target, payload, tenant, shard, revision)
 SELECT CONCAT('outcome:', meta.outbox_id, ':', o.id, ':', o.revision), told.channel, told.target,
        JSON_OBJECT(
@@ -8,7 +8,7 @@ SELECT CONCAT('outcome:', meta.outbox_id, ':', o.id, ':', o.revision), told.chan
            'status', o.status, 'reason', o.dead_reason, 'error', told.error, 'status_code', o.last_status_code,
            'attempts', o.attempts,
            'at', CONCAT(LEFT(DATE_FORMAT(o.finished_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z'),
-           'tenant', o.tenant, 'tags', JSON_EXTRACT(o.tags, '$'), 'replay_of', o.replay_of),
+           'tenant', o.tenant, 'tags', JSON_EXTRACT(IF(JSON_VALID(o.tags), o.tags, NULL), '$'), 'replay_of', o.replay_of),
        o.tenant, o.shard, 1
 FROM JSON_TABLE(?, '$[*]' COLUMNS (
     id bigint PATH '$.id', revision integer PATH '$.revision', status varchar(16) CHARACTER SET utf8mb4 PATH '$.status',

@@ -13,6 +13,7 @@ use outbox_schema::{
 use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
+use crate::application;
 use crate::servers;
 
 /// Which SQL is spoken.
@@ -117,8 +118,13 @@ impl Outbox {
         self.try_execute(sql).await.unwrap();
     }
 
-    /// Runs statements that may fail.
+    /// Runs statements that may fail, as an application does.
     pub async fn try_execute(&self, sql: &str) -> sqlx::Result<()> {
+        application::execute(&self.database, sql).await
+    }
+
+    /// Runs statements that may fail, in a session that on MariaDB does without the checks of a table.
+    pub async fn try_unchecked(&self, sql: &str) -> sqlx::Result<()> {
         let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
         match &self.database {
             Database::Postgres(pool) => statement.execute(pool).await.map(drop),

@@ -60,6 +60,18 @@ async fn key_of(outbox: &Outbox, id: MessageId, revision: i64) -> Option<String>
     Some(format!("outcome:{outbox_id}:{id}:{revision}"))
 }
 
+/// MariaDB alone takes such tags, from a session that does without the checks.
+pub async fn tags_that_are_no_json_keep_no_outcome_from_being_told(outbox: &Outbox) {
+    let row = outbox.insert(&[]).await;
+    let no_json = outbox.try_unchecked(&format!("UPDATE outbox SET tags = '' WHERE id = {row}")).await;
+    let claimed = Claimed::all(outbox, &[http()]).await;
+    let refused = claimed.mark(0, dead(DeadReason::Permanent), "dead");
+    let report = outbox.store.mark(slice::from_ref(&refused), &[]).await.unwrap();
+    assert_eq!(report.fenced, [MessageId(0); 0], "{no_json:?}");
+    let told = told(outbox).await;
+    assert_eq!(told.iter().map(|(_, payload)| &payload["tags"]).collect::<Vec<_>>(), [&Value::Null]);
+}
+
 /// Also where the mark is repeated, as where the answer to the first was lost.
 pub async fn an_outcome_is_told_once_with_all_but_the_payload(outbox: &Outbox) {
     let failing = outbox
