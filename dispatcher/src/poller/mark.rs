@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use outbox_schema::mark::MarkReport;
 use outbox_schema::{InDoubtPolicy, Mark, MessageId, Outcome, Store, StoreError, Verdict};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use crate::backoff::Backoff;
 use crate::destinations::Destinations;
@@ -32,6 +32,12 @@ const LOOK: Duration = Duration::from_millis(1);
 /// When marks are tried again that the database refuses by themselves, and how many of them: others wait meanwhile.
 const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 const REFUSED_AT_ONCE: usize = 16;
+
+/// When marks are tried again whose rows another transaction has locked.
+const HELD_AGAIN: Duration = Duration::from_millis(250);
+
+/// Why a delivery is recorded whose row is locked.
+const HELD: &str = "another transaction has locked the row";
 
 /// The result of an attempt on its way to the database.
 #[derive(Debug)]
@@ -60,11 +66,28 @@ impl Group {
         Self { marks: marks.collect(), frees }
     }
 
+    /// The group without those whose rows are locked, and those.
+    fn without(self, held: &[MessageId]) -> (Self, Vec<Mark>) {
+        let (held, marks) = self.marks.into_iter().partition(|mark| held.contains(&mark.id));
+        (Self { marks, frees: self.frees }, held)
+    }
+
     /// The group without its latter half, and that half.
     fn halves(mut self) -> [Self; 2] {
         let rest = Self { marks: self.marks.split_off(self.marks.len() / 2), frees: self.frees };
         [self, rest]
     }
+}
+
+/// Marks that are tried again later.
+#[derive(Debug, Default)]
+struct Unwritten {
+    /// Those that the database refuses by themselves.
+    refused: Vec<Group>,
+    /// Those whose rows another transaction has locked.
+    held: Vec<Mark>,
+    /// Those whose delivery is recorded beside the messages.
+    recorded: HashSet<MessageId>,
 }
 
 /// Writes the results of attempts. The process has one marker, which goes on until all results are written.
@@ -99,17 +122,20 @@ impl Marker {
     /// Writes the results that come through `sent`, until every sender is gone.
     async fn run(self, mut sent: mpsc::UnboundedReceiver<Sent>) {
         let mut group = Vec::with_capacity(GROUP);
-        let mut refused: Vec<Group> = Vec::new();
-        let mut recorded = HashSet::new();
-        let mut again = tokio::time::interval_at(Instant::now() + REFUSED_AGAIN, REFUSED_AGAIN);
-        again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut unwritten = Unwritten::default();
+        let mut refused_again = every(REFUSED_AGAIN);
+        let mut held_again = every(HELD_AGAIN);
         loop {
             let received = tokio::select! {
                 received = sent.recv_many(&mut group, GROUP) => received,
-                _ = again.tick(), if !refused.is_empty() => {
+                _ = refused_again.tick(), if !unwritten.refused.is_empty() => {
                     // Those that are refused again go behind the others.
-                    let some = refused.drain(..refused.len().min(REFUSED_AT_ONCE)).collect();
-                    refused.extend(self.write(some, &mut sent, &mut recorded).await);
+                    let some = unwritten.refused.drain(..unwritten.refused.len().min(REFUSED_AT_ONCE)).collect();
+                    self.write(some, &mut sent, &mut unwritten).await;
+                    continue;
+                }
+                _ = held_again.tick(), if !unwritten.held.is_empty() => {
+                    self.write_held(&mut sent, &mut unwritten).await;
                     continue;
                 }
             };
@@ -117,9 +143,22 @@ impl Marker {
                 break;
             }
             self.gather(&mut sent, &mut group).await;
-            refused.extend(self.write(vec![Group::of(group.drain(..))], &mut sent, &mut recorded).await);
+            self.write(vec![Group::of(group.drain(..))], &mut sent, &mut unwritten).await;
         }
-        self.write(refused, &mut sent, &mut recorded).await;
+        let refused = std::mem::take(&mut unwritten.refused);
+        self.write(refused, &mut sent, &mut unwritten).await;
+        while !unwritten.held.is_empty() {
+            self.write_held(&mut sent, &mut unwritten).await;
+            tokio::time::sleep(HELD_AGAIN).await;
+        }
+    }
+
+    /// Tries the marks again whose rows were locked. Of those that are locked still, deliveries are recorded.
+    async fn write_held(&self, sent: &mut mpsc::UnboundedReceiver<Sent>, unwritten: &mut Unwritten) {
+        let marks = std::mem::take(&mut unwritten.held);
+        self.write(vec![Group { marks, frees: true }], sent, unwritten).await;
+        let Unwritten { held, recorded, .. } = unwritten;
+        self.record_deliveries(held, HELD, recorded).await;
     }
 
     /// Adds to a group until it is worth a round trip. Only the slots and the next message of an ordering key wait for
@@ -145,20 +184,22 @@ impl Marker {
     /// Writes groups, however long it takes. A group that the database refuses for its data is split until the bad row
     /// is alone. That row then loses the texts that came from outside. A mark that is still refused, as by a trigger
     /// that the application added, is given back: it must not keep the others waiting. Its slot stays taken, so that
-    /// this term does not send the row again. Where it tells of a delivery, that is recorded beside the messages: `recorded` has
-    /// those whose mark is not written yet.
-    async fn write(
-        &self,
-        mut groups: Vec<Group>,
-        sent: &mut mpsc::UnboundedReceiver<Sent>,
-        recorded: &mut HashSet<MessageId>,
-    ) -> Vec<Group> {
-        let mut refused = Vec::new();
+    /// this term does not send the row again. Where it tells of a delivery, that is recorded beside the messages. Nor do others wait for
+    /// a mark whose row is locked.
+    async fn write(&self, mut groups: Vec<Group>, sent: &mut mpsc::UnboundedReceiver<Sent>, unwritten: &mut Unwritten) {
+        let Unwritten { refused, held, recorded } = unwritten;
         let mut backoff = Backoff::new();
         while let Some(mut group) = groups.pop() {
             let error = match self.mark(&group).await {
                 Ok(report) => {
                     self.marking.worked();
+                    if !report.held.is_empty() {
+                        let (rest, locked) = group.without(&report.held);
+                        tracing::warn!(messages = locked.len(), "mark.held: another transaction has locked their rows");
+                        // Its pause is written.
+                        held.extend(locked.into_iter().map(|mark| Mark { pause: None, ..mark }));
+                        group = rest;
+                    }
                     self.landed(&group, &report);
                     if !recorded.is_empty() {
                         group.marks.iter().for_each(|mark| _ = recorded.remove(&mark.id));
@@ -180,7 +221,7 @@ impl Marker {
                     if lost_texts {
                         groups.push(group);
                     } else {
-                        self.record_deliveries(&group.marks, &error, recorded).await;
+                        self.record_deliveries(&group.marks, &error.to_string(), recorded).await;
                         refused.push(group);
                     }
                     continue;
@@ -202,7 +243,6 @@ impl Marker {
             groups.push(group);
             self.record_unmarked(&groups, &error, recorded).await;
         }
-        refused
     }
 
     /// Writes a group, and the pauses that its attempts led to.
@@ -224,19 +264,19 @@ impl Marker {
             return;
         }
         for Group { marks, .. } in groups {
-            self.record_deliveries(marks, why, recorded).await;
+            self.record_deliveries(marks, &why.to_string(), recorded).await;
         }
     }
 
     /// Records the deliveries among marks that could not be written, beside the messages: this process may end before it can mark
     /// them, and then nothing else would know.
-    async fn record_deliveries(&self, marks: &[Mark], why: &StoreError, recorded: &mut HashSet<MessageId>) {
+    async fn record_deliveries(&self, marks: &[Mark], why: &str, recorded: &mut HashSet<MessageId>) {
         let is_new = |mark: &&Mark| matches!(mark.verdict, Verdict::Success { .. }) && !recorded.contains(&mark.id);
         let deliveries: Vec<Mark> = marks.iter().filter(is_new).cloned().collect();
         if deliveries.is_empty() {
             return;
         }
-        match self.store.record_unmarked(&deliveries, &why.to_string()).await {
+        match self.store.record_unmarked(&deliveries, why).await {
             Ok(()) => recorded.extend(deliveries.iter().map(|mark| mark.id)),
             Err(error) => tracing::warn!(
                 messages = deliveries.len(),
@@ -273,6 +313,13 @@ impl Marker {
             );
         }
     }
+}
+
+/// A clock that strikes in this rhythm, however late it was heard.
+fn every(period: Duration) -> Interval {
+    let mut clock = tokio::time::interval_at(Instant::now() + period, period);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    clock
 }
 
 /// The next group of those results that wait already.
@@ -353,7 +400,7 @@ mod tests {
             mark.attempt.outcome = Outcome::InDoubt.as_str();
             mark
         };
-        let fenced = MarkReport { fenced: vec![MessageId(1)] };
+        let fenced = MarkReport { fenced: vec![MessageId(1)], held: Vec::new() };
         marker.landed(&Group { marks: vec![in_doubt(0), in_doubt(1)], frees: false }, &fenced);
         let shown = marker.metrics.render().unwrap_or_default();
         assert!(shown.contains("outbox_in_doubt_total{policy=\"resend\"} 1"), "{shown}");
@@ -376,15 +423,38 @@ mod tests {
     async fn a_mark_that_the_database_refuses_by_itself_does_not_count_as_a_database_that_fails() {
         let (marker, claim) = marker(1);
         let store = TermStore::new(&SteppedClock::new(), Vec::new());
-        store.fail_marks([
-            StoreError::Unavailable { doing: "marking", source: "it is away".into() },
-            StoreError::Refused { doing: "marking", source: "by a trigger".into() },
+        store.answer_marks([
+            Err(StoreError::Unavailable { doing: "marking", source: "it is away".into() }),
+            Err(StoreError::Refused { doing: "marking", source: "by a trigger".into() }),
         ]);
         let marker = Marker { store, ..marker };
         let (_sender, mut sent) = mpsc::unbounded_channel();
         let group = Group::of([Sent { mark: mark(claim, 0), frees: true }]);
-        let refused = marker.write(vec![group], &mut sent, &mut HashSet::new()).await;
-        assert_eq!((refused.len(), marker.marking.fails()), (1, false));
+        let mut unwritten = Unwritten::default();
+        marker.write(vec![group], &mut sent, &mut unwritten).await;
+        assert_eq!((unwritten.refused.len(), marker.marking.fails()), (1, false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn marks_whose_rows_are_locked_keep_their_slots_and_are_tried_until_they_are_written() {
+        let (marker, claim) = marker(2);
+        let store = TermStore::new(&SteppedClock::new(), Vec::new());
+        let locked = || Ok(MarkReport { held: vec![MessageId(1)], fenced: Vec::new() });
+        store.answer_marks([locked(), locked()]);
+        let (store_seen, in_flight) = (store.clone(), marker.in_flight.clone());
+        let marker = Marker { store, ..marker };
+        let (sender, sent) = mpsc::unbounded_channel();
+        for id in 0..2 {
+            let mark = Mark { verdict: Verdict::Success { receipt: None }, ..mark(claim, id) };
+            assert!(sender.send(Sent { mark, frees: true }).is_ok());
+        }
+        let running = tokio::spawn(marker.run(sent));
+        tokio::time::sleep(HELD_AGAIN / 2).await;
+        assert_eq!(in_flight.excluded(), [MessageId(1)]);
+        // Also while the process ends.
+        drop(sender);
+        assert!(running.await.is_ok());
+        assert_eq!((in_flight.excluded().len(), store_seen.recorded()), (0, vec![MessageId(1)]));
     }
 
     #[tokio::test(start_paused = true)]

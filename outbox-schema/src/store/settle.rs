@@ -16,6 +16,7 @@ const OVER: Statement = step!("poller/settle_over");
 const CLAIMS_LOCK: Statement = step!("poller/claims_lock");
 const DOUBT: Statement = step!("poller/settle_doubt");
 const SETTLE: Statement = step!("poller/settle");
+const OPEN: Statement = step!("poller/settle_open");
 const RECORD: Statement = step!("poller/settle_record");
 const CLAIMS_DELETE: Statement = step!("poller/claims_delete");
 const UNSETTLED: Statement = statement!("poller/unsettled");
@@ -74,8 +75,9 @@ pub(crate) async fn decide(
     connection.rows::<(String,)>(&CLAIMS_LOCK, &[(&asked).into()]).await.map_err(failed(DOING))?;
     let doubt: Vec<DoubtRow> =
         connection.rows(&DOUBT, &[Value::from(&asked), (&policies).into()]).await.map_err(failed(DOING))?;
-    let (decisions, refused) = settled(connection, doubt.into_iter().map(Into::into).collect()).await?;
-    over.retain(|claim| refused.iter().all(|decision| decision.claim != *claim));
+    let decisions = settled(connection, doubt.into_iter().map(Into::into).collect()).await?;
+    let open: Vec<(String,)> = connection.rows(&OPEN, &[(&asked).into()]).await.map_err(failed(DOING))?;
+    over.retain(|claim| open.iter().all(|(open,)| open != claim));
     for (statement, argument) in [(&RECORD, as_json(DOING, &decisions)?), (&CLAIMS_DELETE, as_json(DOING, &over)?)] {
         connection.changed(statement, &[(&argument).into()]).await.map_err(failed(DOING))?;
     }
@@ -85,12 +87,9 @@ pub(crate) async fn decide(
 }
 
 /// Writes decisions: all at once, or each by itself where the database refuses one of them, as by a trigger that the application
-/// added. Gives those that are written and those that are refused. A refused statement changes nothing, and the transaction goes on.
-async fn settled(
-    connection: &mut AnyConnection<'_>,
-    decisions: Vec<Decision>,
-) -> Result<(Vec<Decision>, Vec<Decision>), StoreError> {
-    let (mut groups, mut written, mut refused) = (vec![decisions], Vec::new(), Vec::new());
+/// added. Gives those that are written. A refused statement changes nothing, and the transaction goes on.
+async fn settled(connection: &mut AnyConnection<'_>, decisions: Vec<Decision>) -> Result<Vec<Decision>, StoreError> {
+    let (mut groups, mut written) = (vec![decisions], Vec::new());
     while let Some(group) = groups.pop() {
         let argument = as_json(DOING, &group)?;
         match connection.changed(&SETTLE, &[(&argument).into()]).await.map_err(failed(DOING)) {
@@ -99,12 +98,11 @@ async fn settled(
             Err(error @ StoreError::Refused { .. }) => {
                 let message_id = group.first().map(|decision| decision.message_id);
                 tracing::warn!(message_id, %error, "settle.refused");
-                refused.extend(group);
             }
             Err(error) => return Err(error),
         }
     }
-    Ok((written, refused))
+    Ok(written)
 }
 
 /// Rows of claims that wait for their settling time, and when the first of these is over.

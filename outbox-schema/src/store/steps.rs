@@ -104,21 +104,6 @@ impl<'a> MarkGroup<'a> {
         Self { rows: MarkRow::all(marks) }
     }
 
-    /// The marks.
-    pub(crate) fn rows(&self) -> &[MarkRow<'a>] {
-        &self.rows
-    }
-
-    /// The number of marks.
-    pub(crate) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Whether all marks are plain deliveries.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.rows.iter().all(MarkRow::is_plain)
-    }
-
     /// The claims of the group, in the order in which they are locked.
     pub(crate) fn claims(&self, finished: &[Uuid]) -> Vec<Uuid> {
         let mut claims: Vec<_> = self.rows.iter().map(|row| row.claim).chain(finished.iter().copied()).collect();
@@ -128,8 +113,7 @@ impl<'a> MarkGroup<'a> {
     }
 
     /// The marks whose claim stands. The others are refused.
-    pub(crate) fn under(&self, standing: &[String]) -> Vec<&MarkRow<'a>> {
-        let standing: HashSet<Uuid> = standing.iter().filter_map(|id| Uuid::parse_str(id).ok()).collect();
+    pub(crate) fn under(&self, standing: &HashSet<Uuid>) -> Vec<&MarkRow<'a>> {
         self.rows.iter().filter(|row| standing.contains(&row.claim)).collect()
     }
 

@@ -298,12 +298,15 @@ async fn s5_rows_that_no_check_of_mariadb_has_seen_keep_nobody_waiting() {
         format!(
             "(channel, target, payload, ordering_key, priority) SELECT 'http', '{url}', '{{}}', concat('k', i), 9 FROM {six_hundred}"
         ),
+        format!(
+            "(channel, target, payload, priority) SELECT 'http', '{url}', '{{}}', i - 300 FROM {six_hundred} WHERE i > 200"
+        ),
         format!("(channel, target, payload, max_attempts) SELECT 'http', '{url}', '{{}}', -1 FROM {six_hundred}"),
     ] {
         stage.outbox.run_client(&format!("SET check_constraint_checks = 0; INSERT INTO outbox {rows};"));
     }
     let settled = "SELECT count(*) FROM outbox WHERE status <> 'PENDING'";
-    stage.until("the unchecked rows come to an end", settled, 1 + 4 * 600).await;
+    stage.until("the unchecked rows come to an end", settled, 1 + 4 * 600 + 400).await;
     stage
         .until("the row of no channel is deferred", "SELECT count(*) FROM outbox WHERE deferred_from IS NOT NULL", 1)
         .await;

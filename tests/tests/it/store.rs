@@ -233,8 +233,13 @@ async fn whoever_settles_locks_rows_by_their_ids_on_postgres() {
 }
 
 #[tokio::test]
-async fn whoever_settles_locks_rows_by_their_ids_on_mysql() {
-    on(Dialect::MySql, locks::whoever_settles_locks_rows_by_their_ids).await;
+async fn a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_mark_on_mysql() {
+    on(Dialect::MySql, locks::a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_mark).await;
+}
+
+#[tokio::test]
+async fn a_row_in_doubt_that_an_application_has_locked_holds_up_no_other_decision_on_mysql() {
+    on(Dialect::MySql, locks::a_row_in_doubt_that_an_application_has_locked_holds_up_no_other_decision).await;
 }
 
 #[tokio::test]

@@ -1,4 +1,6 @@
-//! Marks: a group is written as a whole or not at all.
+//! Marks: a group is written as a whole or not at all, but for rows that somebody else has locked.
+
+use std::collections::{HashMap, HashSet};
 
 use super::errors::failed;
 use super::{MySqlStore, Step};
@@ -15,44 +17,27 @@ use uuid::Uuid;
 const DOING: &str = "marking messages";
 
 impl MySqlStore {
-    /// Most groups are plain deliveries that are all accepted, for which fewer statements suffice. Where some are not
-    /// accepted, that transaction is rolled back. The statements for all marks then tell which are fenced, and which
-    /// were marked already.
     pub(super) async fn mark_in_steps(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let group = MarkGroup::of(marks);
-        let finished: Vec<_> = finished.iter().map(|claim| claim.0).collect();
-        if group.is_plain() && self.deliver(&group, &finished).await? {
-            return Ok(MarkReport::default());
-        }
+        let finished = finished.iter().map(|claim| claim.0).collect();
         let mut step = self.begin(DOING).await?;
-        let fenced = write(&mut step, &group, &finished).await?;
+        let report = write(&mut step, &group, finished).await?;
         step.commit().await.map_err(|error| failed(DOING, error))?;
-        Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
-    }
-
-    /// Marks plain deliveries. False where some were not accepted: then nothing was written.
-    async fn deliver(&self, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<bool, StoreError> {
-        let mut step = self.begin(DOING).await?;
-        let standing = lock_claims(&mut step, group, finished).await?;
-        let taken = mark_delivered(&mut step, &group.under(&standing)).await?;
-        let all = taken == group.len() as u64;
-        if all {
-            tell_marked(&mut AnyConnection::MySql(&mut step), group.rows()).await?;
-            execute(&mut step, query!("mysql/poller/claims_delete"), finished).await?;
-            step.commit().await.map_err(|error| failed(DOING, error))?;
-        } else {
-            step.roll_back().await.map_err(|error| failed(DOING, error))?;
-        }
-        Ok(all)
+        Ok(report)
     }
 }
 
-/// Writes a group by the statements for all marks. Returns the fenced rows.
-pub(super) async fn write(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<Vec<i64>, StoreError> {
-    let standing = lock_claims(step, group, finished).await?;
+/// Writes the marks of a group, but for those of rows that somebody else has locked. The claims that are `finished` without these end.
+pub(super) async fn write(
+    step: &mut Step,
+    group: &MarkGroup<'_>,
+    mut finished: Vec<Uuid>,
+) -> Result<MarkReport, StoreError> {
+    let standing = lock_claims(step, group, &finished).await?;
     let accepted = take(step, group, &standing).await?;
     let (accepted, refused) = group.split(&accepted);
-    let fenced = which_are_fenced(step, &refused).await?;
+    let (held, fenced) = held_and_fenced(step, &refused, &standing).await?;
+    finished.retain(|claim| held.iter().all(|row| row.claim != *claim));
 
     let attempts = attempts_to_record(&accepted, &refused, &fenced);
     execute(step, query!("mysql/poller/mark_record"), &attempts).await?;
@@ -60,21 +45,25 @@ pub(super) async fn write(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uu
     let gone: Vec<&MarkRow<'_>> = accepted.into_iter().filter(|row| row.invalid_target).collect();
     execute(step, query!("mysql/poller/mark_invalid_target"), &gone).await?;
     execute(step, query!("mysql/poller/mark_pause"), &group.pauses()).await?;
-    execute(step, query!("mysql/poller/claims_delete"), finished).await?;
-    Ok(fenced)
+    execute(step, query!("mysql/poller/claims_delete"), &finished).await?;
+    Ok(MarkReport {
+        fenced: fenced.into_iter().map(MessageId).collect(),
+        held: held.into_iter().map(|row| MessageId(row.id)).collect(),
+    })
 }
 
 /// Locks the claims of a group. Returns those that stand.
-async fn lock_claims(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<Vec<String>, StoreError> {
-    sqlx::query_scalar(query!("mysql/poller/claims_lock"))
+async fn lock_claims(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) -> Result<HashSet<Uuid>, StoreError> {
+    let standing: Vec<String> = sqlx::query_scalar(query!("mysql/poller/claims_lock"))
         .bind(as_json(DOING, &group.claims(finished))?)
         .fetch_all(&mut **step)
         .await
-        .map_err(|error| failed(DOING, error))
+        .map_err(|error| failed(DOING, error))?;
+    Ok(standing.iter().filter_map(|id| Uuid::parse_str(id).ok()).collect())
 }
 
 /// Locks the rows that may still be marked, and marks them. Returns their ids.
-async fn take(step: &mut Step, group: &MarkGroup<'_>, standing: &[String]) -> Result<Vec<i64>, StoreError> {
+async fn take(step: &mut Step, group: &MarkGroup<'_>, standing: &HashSet<Uuid>) -> Result<Vec<i64>, StoreError> {
     let accepted: Vec<i64> = sqlx::query_scalar(query!("mysql/poller/mark_lock"))
         .bind(as_json(DOING, &DeliveryRow::all(&group.under(standing)))?)
         .fetch_all(&mut **step)
@@ -125,16 +114,26 @@ fn null() -> String {
     "NULL".to_owned()
 }
 
-/// The refused marks that are not merely repeated.
-async fn which_are_fenced(step: &mut Step, refused: &[&MarkRow<'_>]) -> Result<Vec<i64>, StoreError> {
+/// Of the refused marks, those whose row is as it was claimed, so that somebody else has it locked; and the ids of those whose row has
+/// moved on. The others are merely repeated.
+async fn held_and_fenced<'a, 'b>(
+    step: &mut Step,
+    refused: &[&'a MarkRow<'b>],
+    standing: &HashSet<Uuid>,
+) -> Result<(Vec<&'a MarkRow<'b>>, Vec<i64>), StoreError> {
     if refused.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
-    sqlx::query_scalar(query!("mysql/poller/mark_fenced"))
+    let rows: Vec<(i64, bool)> = sqlx::query_as(query!("mysql/poller/mark_refused"))
         .bind(as_json(DOING, refused)?)
         .fetch_all(&mut **step)
         .await
-        .map_err(|error| failed(DOING, error))
+        .map_err(|error| failed(DOING, error))?;
+    let unchanged: HashMap<i64, bool> = rows.into_iter().collect();
+    let is_held = |row: &&&MarkRow<'_>| unchanged.get(&row.id) == Some(&true) && standing.contains(&row.claim);
+    let held: Vec<_> = refused.iter().filter(is_held).copied().collect();
+    let fenced = refused.iter().filter(|row| unchanged.contains_key(&row.id) && !is_held(row)).map(|row| row.id);
+    Ok((held, fenced.collect()))
 }
 
 /// Runs a statement for its rows. Without rows there is no round trip. Returns how many rows it found.

@@ -15,6 +15,7 @@ use crate::destination::DestinationState;
 use crate::mark::MarkReport;
 use crate::session::Session;
 use crate::silence::distrust;
+use crate::store::wire::as_json;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, MessageId, OrderingKey, Shard, Store,
@@ -48,12 +49,28 @@ impl MySqlStore {
     async fn begin(&self, doing: &'static str) -> Result<Step, StoreError> {
         Step::begin(&self.pool, query!("mysql/poller/begin")).await.map_err(|error| failed(doing, error))
     }
+
+    /// Gives rows with a priority that no claim looks at, some at each term, the nearest one that there is.
+    async fn mend_priorities(&self, shard: Shard) -> Result<(), StoreError> {
+        const DOING: &str = "mending priorities";
+        let mut step = self.begin(DOING).await?;
+        let odd: sqlx::Result<Vec<i64>> =
+            sqlx::query_scalar(query!("mysql/poller/odd_priorities")).bind(shard.0).fetch_all(&mut *step).await;
+        let odd = odd.map_err(|error| failed(DOING, error))?;
+        if !odd.is_empty() {
+            let mend = sqlx::query(query!("mysql/poller/odd_priorities_mend")).bind(as_json(DOING, &odd)?);
+            mend.execute(&mut *step).await.map_err(|error| failed(DOING, error))?;
+        }
+        step.commit().await.map_err(|error| failed(DOING, error))
+    }
 }
 
 #[async_trait]
 impl Store for MySqlStore {
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
-        term::begin(&self.database(), shard, holder).await
+        let opened = term::begin(&self.database(), shard, holder).await?;
+        self.mend_priorities(shard).await?;
+        Ok(opened)
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {

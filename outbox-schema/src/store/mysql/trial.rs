@@ -32,7 +32,7 @@ async fn life(step: &mut Step) -> Result<(), TrialError> {
     let claimed = ClaimId::mint();
     let delivered = tried(CLAIM, claim(step, &first, &probe.request(claimed)).await)?;
     let marks = Probe::deliveries(&first, claimed, &delivered)?;
-    tried(MARK, write(step, &MarkGroup::of(&marks), &[]).await)?;
+    tried(MARK, write(step, &MarkGroup::of(&marks), Vec::new()).await)?;
     tried(CLAIM, claim(step, &first, &probe.request(ClaimId::mint())).await)?;
     tried(TERM, begin(step, &probe, 1).await)?;
     tried(SETTLE, decide(&mut AnyConnection::MySql(step), probe.shard, &probe.channels).await)?;

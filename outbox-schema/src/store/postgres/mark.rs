@@ -90,5 +90,5 @@ async fn mark(
         .fetch_all(database)
         .await
         .map_err(|error| failed(DOING, error))?;
-    Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
+    Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect(), held: Vec::new() })
 }

@@ -22,7 +22,7 @@ impl SqliteStore {
         let mut tx = self.begin(DOING).await?;
         let fenced = write(&mut tx, &group, &finished).await?;
         tx.commit().await.map_err(|error| failed(DOING, error))?;
-        Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect() })
+        Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect(), held: Vec::new() })
     }
 }
 
@@ -37,6 +37,7 @@ pub(super) async fn write(
         .fetch_all(&mut **tx)
         .await
         .map_err(|error| failed(DOING, error))?;
+    let standing = standing.iter().filter_map(|id| Uuid::parse_str(id).ok()).collect();
     let (delivered, others): (Vec<_>, Vec<_>) = group.under(&standing).into_iter().partition(|row| row.is_delivery());
     let delivered = DeliveryRow::all(&delivered);
     let mut accepted = take(tx, query!("sqlite/poller/mark_delivered"), &delivered).await?;

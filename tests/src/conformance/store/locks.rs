@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use outbox_schema::desk::{Author, Pace, Revised};
 use outbox_schema::destination::{Aside, DestinationStore as _, Look};
+use outbox_schema::mark::MarkReport;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
     ByHand as _, ClaimRequest, DeadReason, Holder, Message, MessageId, Selection, Shard, StoreError, TermEnd, TermId,
@@ -57,6 +58,11 @@ impl Locker {
     /// Locks a row, unless somebody else has.
     async fn lock(&mut self, id: MessageId) -> sqlx::Result<()> {
         self.run(&format!("SELECT id FROM outbox WHERE id = {} FOR UPDATE NOWAIT", id.0)).await
+    }
+
+    /// Locks a row as MySQL and MariaDB let everybody do who may read its id.
+    async fn share(&mut self, id: MessageId) {
+        self.run(&format!("SELECT id FROM outbox WHERE id = {} LOCK IN SHARE MODE", id.0)).await.unwrap();
     }
 
     async fn run(&mut self, sql: &str) -> sqlx::Result<()> {
@@ -137,7 +143,8 @@ pub async fn an_open_transaction_of_an_application_holds_up_nobody(outbox: &Outb
     promptly("the trial of a replica that starts", database.trial()).await.unwrap();
 }
 
-/// A batch has its rows in another order, by priority and turns: two that lock in different orders can be in a deadlock.
+/// A batch has its rows in another order, by priority and turns: two that lock in different orders can be in a deadlock. (On MySQL
+/// nobody waits for the lock of a row.)
 pub async fn whoever_settles_locks_rows_by_their_ids(outbox: &Outbox) {
     let channels = [http()];
     let term = outbox.term(&channels).await;
@@ -158,6 +165,46 @@ pub async fn whoever_settles_locks_rows_by_their_ids(outbox: &Outbox) {
     };
     let (settled, ()) = tokio::join!(settling, meanwhile);
     assert_eq!(settled.unwrap().decided.len(), 2);
+}
+
+/// An application may lock rows of MySQL and MariaDB for as long as it likes.
+pub async fn a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_mark(outbox: &Outbox) {
+    let (channels, store) = ([http()], &outbox.store);
+    let term = outbox.term(&channels).await;
+    let (locked, free) = (outbox.insert(&[]).await, outbox.insert(&[]).await);
+    let ask = request(&channels);
+    let claimed = store.claim(&term, &ask).await.unwrap();
+    let marks: Vec<_> = claimed.messages.iter().map(|row| delivered(&term, ask.claim, row)).collect();
+    let mut application = Locker::begin(outbox).await;
+    application.share(locked).await;
+    for _ in 0..2 {
+        let report = promptly("a mark", store.mark(&marks, &[ask.claim])).await.unwrap();
+        assert_eq!(report, MarkReport { held: vec![locked], fenced: Vec::new() });
+    }
+    assert_eq!(outbox.message(free).await.status, "SUCCESS");
+    assert_eq!(outbox.message(locked).await.status, "PENDING");
+    application.run("COMMIT").await.unwrap();
+    assert_eq!(store.mark(&marks[..1], &[ask.claim]).await.unwrap(), MarkReport::default());
+    assert_eq!(outbox.message(locked).await.status, "SUCCESS");
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+}
+
+/// Those of one that is locked wait for it alone.
+pub async fn a_row_in_doubt_that_an_application_has_locked_holds_up_no_other_decision(outbox: &Outbox) {
+    let (channels, store) = ([http()], &outbox.store);
+    let term = outbox.term(&channels).await;
+    let (locked, free) = (outbox.insert(&[]).await, outbox.insert(&[]).await);
+    store.claim(&term, &request(&channels)).await.unwrap();
+    let later = outbox.term(&channels).await;
+    outbox.age_claims(Duration::from_hours(1)).await;
+    let mut application = Locker::begin(outbox).await;
+    application.share(locked).await;
+    let settled = promptly("whoever settles", store.settle(&later, &channels, &[])).await.unwrap();
+    assert_eq!((settled.decided[0].id, settled.decided.len(), &settled.unsettled), (free, 1, &vec![locked]));
+    application.run("COMMIT").await.unwrap();
+    let settled = store.settle(&later, &channels, &[]).await.unwrap();
+    assert_eq!((settled.decided[0].id, settled.decided.len(), settled.unsettled.len()), (locked, 1, 0));
+    assert_eq!(outbox.count("outbox_claim").await, 0);
 }
 
 /// Whoever is chosen to give way in a deadlock does its work a second time, later: a mark by then holds up its slots.

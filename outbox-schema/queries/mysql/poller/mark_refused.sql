@@ -1,6 +1,7 @@
--- Of the marks that were refused, those that find the row elsewhere than where they would have put it. A mark that
--- finds its own effect, and its attempt where it records one, is a repeated mark, not a fenced one.
-SELECT m.id FROM JSON_TABLE(?, '$[*]' COLUMNS (
+-- Of the marks that were refused, those that find the row elsewhere than where they would have put it, and whether it is where its
+-- claim found it. A mark that finds its own effect, and its attempt where it records one, is a repeated mark. Nothing is locked.
+SELECT m.id, COALESCE(o.revision = m.revision AND o.status = 'PENDING', FALSE) AS unchanged
+FROM JSON_TABLE(?, '$[*]' COLUMNS (
     id bigint PATH '$.id', revision integer PATH '$.revision',
     status varchar(16) CHARACTER SET utf8mb4 PATH '$.status', record boolean PATH '$.record',
     number integer PATH '$.number', epoch bigint PATH '$.epoch',
