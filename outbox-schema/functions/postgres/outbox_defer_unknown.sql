@@ -1,4 +1,5 @@
--- Move rows of unknown channels out of the way of claims: those that a walk met, and those behind them.
+-- Move rows of unknown channels out of the way of claims: those that a walk met, and those among the next 2,500 of each priority. That
+-- is a bound: where they are few, one claim after the other would read the backlog for them.
 CREATE OR REPLACE FUNCTION outbox_defer_unknown(
     p_shard smallint, p_met bigint[], p_excluded bigint[], p_channels varchar[], p_unknown_ms bigint
 ) RETURNS SETOF outbox_met
@@ -12,11 +13,14 @@ BEGIN
             SELECT unnest(p_met)
             UNION
             -- Having met one, move those behind it as well: they would only be met next.
-            (SELECT d.id FROM outbox d
-             WHERE d.shard = p_shard AND d.status = 'PENDING' AND d.ordering_key IS NULL
-               AND d.available_at <= now() AND d.id <> ALL (p_excluded)
-               AND d.channel <> ALL (p_channels)
-             ORDER BY d.available_at LIMIT 5000))
+            SELECT due.id
+            FROM (VALUES (3::smallint), (2::smallint), (1::smallint), (0::smallint)) priority(number)
+            CROSS JOIN LATERAL (
+                SELECT d.id, d.channel FROM outbox d
+                WHERE d.shard = p_shard AND d.status = 'PENDING' AND d.ordering_key IS NULL
+                  AND d.priority = priority.number AND d.available_at <= now() AND d.id <> ALL (p_excluded)
+                ORDER BY d.available_at, d.id LIMIT 2500) due
+            WHERE due.channel <> ALL (p_channels))
           AND f.status = 'PENDING'
         -- What is being cancelled must not keep this claim waiting.
         FOR NO KEY UPDATE SKIP LOCKED

@@ -7,7 +7,7 @@
 use crate::Dialect;
 
 /// The version of the set. Each change of a file raises it, which a test checks.
-pub const FUNCTIONS_VERSION: i32 = 15;
+pub const FUNCTIONS_VERSION: i32 = 16;
 
 /// The files of the set. Each function comes after those that it names.
 const FUNCTIONS: [&str; 20] = [
@@ -50,7 +50,7 @@ mod tests {
     use crate::fingerprint::fnv;
 
     /// The set that has this version.
-    const DIGEST: u64 = 0x7a70_4e8f_6a1d_593e;
+    const DIGEST: u64 = 0x61d6_38da_1953_363f;
 
     #[test]
     fn a_changed_set_has_another_version() {

@@ -35,6 +35,7 @@ on_every_database! {
         strangers_take_turns_where_a_claim_asks,
         claims_go_on_from_what_was_found,
         a_claim_goes_on_from_what_was_found_where_some_of_it_is_of_an_unknown_channel,
+        rows_of_an_unknown_channel_are_moved_with_those_close_behind_and_no_others,
         a_claim_says_that_others_hold_all_that_it_found,
     ],
     turns: [

@@ -1,9 +1,25 @@
--- Having met one row of an unknown channel, find those behind it: they would only be met next.
-SELECT o.id, o.channel FROM outbox o FORCE INDEX (outbox_due)
-LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) known
-       ON known.name = o.channel
-WHERE o.status = 'PENDING' AND o.shard = ? AND o.ordering_key IS NULL AND o.priority IN (0, 1, 2, 3)
-  AND o.available_at <= UTC_TIMESTAMP(6)
-  AND o.id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
-  AND known.name IS NULL
-LIMIT 5000
+-- Having met one row of an unknown channel, find those among the next 2,500 of each priority: they would only be met next. That is a
+-- bound: where they are few, one claim after the other would read the backlog for them.
+SELECT due.id, due.channel FROM (
+    (SELECT id, channel FROM outbox FORCE INDEX (outbox_due)
+     WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL AND priority = 3 AND available_at <= UTC_TIMESTAMP(6)
+       AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
+     ORDER BY available_at, id LIMIT 2500)
+    UNION ALL
+    (SELECT id, channel FROM outbox FORCE INDEX (outbox_due)
+     WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL AND priority = 2 AND available_at <= UTC_TIMESTAMP(6)
+       AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
+     ORDER BY available_at, id LIMIT 2500)
+    UNION ALL
+    (SELECT id, channel FROM outbox FORCE INDEX (outbox_due)
+     WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL AND priority = 1 AND available_at <= UTC_TIMESTAMP(6)
+       AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
+     ORDER BY available_at, id LIMIT 2500)
+    UNION ALL
+    (SELECT id, channel FROM outbox FORCE INDEX (outbox_due)
+     WHERE status = 'PENDING' AND shard = ? AND ordering_key IS NULL AND priority = 0 AND available_at <= UTC_TIMESTAMP(6)
+       AND id NOT IN (SELECT x.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$')) x)
+     ORDER BY available_at, id LIMIT 2500)
+) due
+LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) known ON known.name = due.channel
+WHERE known.name IS NULL

@@ -445,16 +445,16 @@ impl<'a> ClaimParameters<'a> {
         Ok(ReadRow::in_order(rows))
     }
 
-    /// Defers the rows that the walk met, and those that wait behind them. Returns how many rows of each channel these
+    /// Defers the rows that the walk met, and those that wait close behind them. Returns how many rows of each channel these
     /// were.
     async fn defer(&self, step: &mut Step, mut met: Met) -> Result<BTreeMap<String, u64>, StoreError> {
-        let behind: Vec<(i64, String)> = sqlx::query_as(query!("mysql/poller/defer_behind"))
-            .bind(&self.channels)
-            .bind(self.term.shard.0)
-            .bind(as_json(DOING, self.request.excluded)?)
-            .fetch_all(&mut **step)
-            .await
-            .map_err(|error| failed(DOING, error))?;
+        let excluded = as_json(DOING, self.request.excluded)?;
+        let mut behind = sqlx::query_as(query!("mysql/poller/defer_behind"));
+        for _priority in 0..PRIORITIES {
+            behind = behind.bind(self.term.shard.0).bind(&excluded);
+        }
+        let behind: sqlx::Result<Vec<(i64, String)>> = behind.bind(&self.channels).fetch_all(&mut **step).await;
+        let behind = behind.map_err(|error| failed(DOING, error))?;
         let ids: Vec<_> = behind.iter().map(|(id, _)| MessageId(*id)).collect();
         let free = lock_free(step, &ids).await?;
         met.extend(behind.into_iter().filter(|(id, _)| free.contains_key(id)));

@@ -410,7 +410,7 @@ impl<'a> ClaimParameters<'a> {
             .map_err(|error| failed(DOING, error))
     }
 
-    /// Defers the rows that the walk met, and those that wait behind them. Returns how many rows of each channel these
+    /// Defers the rows that the walk met, and those that wait close behind them. Returns how many rows of each channel these
     /// were.
     async fn defer(
         &self,

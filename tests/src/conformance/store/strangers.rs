@@ -116,6 +116,27 @@ pub async fn a_claim_goes_on_from_what_was_found_where_some_of_it_is_of_an_unkno
     assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
 }
 
+/// Where they are few among many, each claim that meets one would otherwise read the backlog.
+pub async fn rows_of_an_unknown_channel_are_moved_with_those_close_behind_and_no_others(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    write(outbox, 1, &[("channel", "'unknown'")]).await;
+    write(outbox, 1, &[]).await;
+    let double =
+        "INSERT INTO outbox (channel, target, payload) SELECT channel, target, payload FROM outbox WHERE id > 1";
+    for _ in 0..10 {
+        outbox.execute(double).await;
+    }
+    write(outbox, 1, &[("channel", "'unknown'")]).await;
+    for _ in 10..12 {
+        outbox.execute(&format!("{double} AND channel = 'http'")).await;
+    }
+    write(outbox, 1, &[("channel", "'unknown'")]).await;
+    let claimed = outbox.store.claim(&term, &ClaimRequest { limit: 10, ..request(&channels) }).await.unwrap();
+    assert_eq!(claimed.messages.len(), 9, "{:?}", claimed.messages);
+    assert_eq!(claimed.deferred, BTreeMap::from([("unknown".to_owned(), 2)]));
+}
+
 /// Where an open cancellation has all that was found, the claim says so. It may look for others under its id, without those. Not on
 /// SQLite: there whoever cancels has the whole file.
 pub async fn a_claim_says_that_others_hold_all_that_it_found(outbox: &Outbox) {
