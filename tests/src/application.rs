@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use outbox_schema::{Database, Dialect};
-use sqlx::{AssertSqlSafe, ConnectOptions};
+use sqlx::{AssertSqlSafe, ConnectOptions, Executor};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use url::Url;
@@ -26,7 +26,8 @@ const ROLLED_BACK: usize = 25;
 /// One message in so many has an ordering key, one of so many.
 const ORDERED: usize = 8;
 
-/// Runs SQL in a session of the application's own: those of the dispatcher do without the checks of a table on MariaDB.
+/// Runs SQL in a session of the application's own: those of the dispatcher do without the checks of a table on MariaDB. On MySQL it
+/// takes dates that are no moment, as an application may.
 ///
 /// # Errors
 ///
@@ -35,7 +36,11 @@ pub async fn execute(database: &Database, sql: &str) -> sqlx::Result<()> {
     let script = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
     match database {
         Database::Postgres(pool) => script.execute(pool).await.map(drop),
-        Database::MySql(pool) => script.execute(&mut pool.connect_options().connect().await?).await.map(drop),
+        Database::MySql(pool) => {
+            let mut session = pool.connect_options().connect().await?;
+            session.execute("SET SESSION sql_mode = 'STRICT_ALL_TABLES,PIPES_AS_CONCAT'").await?;
+            script.execute(&mut session).await.map(drop)
+        }
         Database::Sqlite(pool) => script.execute(pool).await.map(drop),
     }
 }
