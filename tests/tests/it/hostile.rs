@@ -9,6 +9,7 @@ use outbox_schema::{Dialect, NewMessage};
 use outbox_tests::eventually;
 use outbox_tests::receiver::{Manner, Receiver};
 use rustix::process::Signal;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, MySqlConnection};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -311,6 +312,31 @@ async fn s5_rows_that_no_check_of_mariadb_has_seen_keep_nobody_waiting() {
         .until("the row of no channel is deferred", "SELECT count(*) FROM outbox WHERE deferred_from IS NOT NULL", 1)
         .await;
     stage.good_messages_go().await;
+}
+
+/// MySQL and MariaDB let everybody lock a row who may read its id.
+#[tokio::test]
+async fn a_message_on_the_wire_that_an_application_has_locked_keeps_no_other_mark_waiting() {
+    let [_, outbox, _] = outboxes::migrated().await;
+    assert_eq!(outbox.dialect(), Dialect::MySql);
+    let stage = Stage::set(outbox).await;
+    stage.receiver.behave("/slow", Manner::Slow(Duration::from_secs(1)));
+    stage.rows("'{}'", "", "", &[format!("{}/slow", stage.receiver.url())]).await;
+    stage.until("it is on the wire", "SELECT count(*) FROM outbox_claim", 1).await;
+    let mut application = MySqlConnection::connect(&stage.outbox.test.url).await.unwrap();
+    application.execute("START TRANSACTION").await.unwrap();
+    let id = stage.outbox.number("SELECT id FROM outbox WHERE status = 'PENDING'").await;
+    let lock = AssertSqlSafe(format!("SELECT id FROM outbox WHERE id = {id} LOCK IN SHARE MODE"));
+    application.execute(lock).await.unwrap();
+    stage.until("its delivery is recorded beside it", "SELECT count(*) FROM outbox_attempt", 1).await;
+    stage.good(GOOD).await;
+    stage.delivered(1 + GOOD, SOON).await;
+    let delivered = "SELECT count(*) FROM outbox WHERE status = 'SUCCESS'";
+    assert_eq!(stage.outbox.number(delivered).await, 1 + GOOD);
+    application.execute("COMMIT").await.unwrap();
+    stage.until("it is marked as well", delivered, 2 + GOOD).await;
+    assert_eq!(stage.receiver.count(), 2 + usize::try_from(GOOD).unwrap());
+    stage.replica.stop(Signal::KILL).await;
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 -- Which rows may still be marked. The lock makes this a read of what is committed now, not of a snapshot. Nobody waits for a row that
--- somebody else has locked: all other marks would wait as well.
-SELECT o.id FROM JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$.id', revision integer PATH '$.revision')) m
-STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = m.id AND o.revision = m.revision AND o.status = 'PENDING'
-/*M! FOR UPDATE */ /*!80000 FOR UPDATE OF o */ SKIP LOCKED
+-- somebody else has locked: all other marks would wait as well. Sent as text, as mark_delivered.sql is.
+SELECT id FROM outbox FORCE INDEX (PRIMARY)
+WHERE id IN (?) AND revision = ? AND status = 'PENDING' COLLATE utf8mb4_bin
+FOR UPDATE SKIP LOCKED

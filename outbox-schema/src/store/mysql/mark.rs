@@ -9,9 +9,10 @@ use crate::mark::MarkReport;
 use crate::sql::AnyConnection;
 use crate::store::outcomes::tell_marked;
 use crate::store::steps::{MarkGroup, attempts_to_record};
-use crate::store::wire::{DeliveryRow, MarkRow, as_json};
+use crate::store::wire::{MarkRow, as_json};
 use crate::{ClaimId, Mark, MessageId, StoreError};
 use serde::Serialize;
+use sqlx::Row;
 use uuid::Uuid;
 
 const DOING: &str = "marking messages";
@@ -64,21 +65,29 @@ async fn lock_claims(step: &mut Step, group: &MarkGroup<'_>, finished: &[Uuid]) 
 
 /// Locks the rows that may still be marked, and marks them. Returns their ids.
 async fn take(step: &mut Step, group: &MarkGroup<'_>, standing: &HashSet<Uuid>) -> Result<Vec<i64>, StoreError> {
-    let accepted: Vec<i64> = sqlx::query_scalar(query!("mysql/poller/mark_lock"))
-        .bind(as_json(DOING, &DeliveryRow::all(&group.under(standing)))?)
-        .fetch_all(&mut **step)
-        .await
-        .map_err(|error| failed(DOING, error))?;
+    let accepted = lock(step, &group.under(standing)).await?;
     let (delivered, others): (Vec<_>, Vec<_>) = group.split(&accepted).0.into_iter().partition(|row| row.is_delivery());
     mark_delivered(step, &delivered).await?;
     execute(step, query!("mysql/poller/mark"), &others).await?;
     Ok(accepted)
 }
 
-/// Marks plain deliveries. Returns how many rows it found.
-async fn mark_delivered(step: &mut Step, rows: &[&MarkRow<'_>]) -> Result<u64, StoreError> {
+/// Locks the rows that may still be marked, but for those that somebody else has locked. Returns their ids.
+async fn lock(step: &mut Step, rows: &[&MarkRow<'_>]) -> Result<Vec<i64>, StoreError> {
     if rows.is_empty() {
-        return Ok(0);
+        return Ok(Vec::new());
+    }
+    let ids = list(rows, |row| row.id.to_string());
+    let revisions = of_each(rows, &ids, |row| row.revision.to_string());
+    let locked = sqlx::raw_sql(spelled_out(query!("mysql/poller/mark_lock"), &[ids, revisions])).fetch_all(&mut **step);
+    let locked = locked.await.map_err(|error| failed(DOING, error))?;
+    locked.iter().map(|row| row.try_get(0)).collect::<sqlx::Result<_>>().map_err(|error| failed(DOING, error))
+}
+
+/// Marks plain deliveries.
+async fn mark_delivered(step: &mut Step, rows: &[&MarkRow<'_>]) -> Result<(), StoreError> {
+    if rows.is_empty() {
+        return Ok(());
     }
     let ids = list(rows, |row| row.id.to_string());
     let statement = spelled_out(
@@ -92,7 +101,7 @@ async fn mark_delivered(step: &mut Step, rows: &[&MarkRow<'_>]) -> Result<u64, S
         ],
     );
     let done = sqlx::raw_sql(statement).execute(&mut **step).await;
-    done.map(|done| done.rows_affected()).map_err(|error| failed(DOING, error))
+    done.map(drop).map_err(|error| failed(DOING, error))
 }
 
 /// An SQL expression for a literal of each row. It is the literal itself where all rows have the same one. Otherwise it
@@ -136,11 +145,11 @@ async fn held_and_fenced<'a, 'b>(
     Ok((held, fenced.collect()))
 }
 
-/// Runs a statement for its rows. Without rows there is no round trip. Returns how many rows it found.
-async fn execute<T: Serialize>(step: &mut Step, statement: &'static str, rows: &[T]) -> Result<u64, StoreError> {
+/// Runs a statement for its rows. Without rows there is no round trip.
+async fn execute<T: Serialize>(step: &mut Step, statement: &'static str, rows: &[T]) -> Result<(), StoreError> {
     if rows.is_empty() {
-        return Ok(0);
+        return Ok(());
     }
     let done = sqlx::query(statement).bind(as_json(DOING, rows)?).execute(&mut **step).await;
-    done.map(|done| done.rows_affected()).map_err(|error| failed(DOING, error))
+    done.map(drop).map_err(|error| failed(DOING, error))
 }
