@@ -199,6 +199,9 @@ impl Marker {
                         // Its pause is written.
                         held.extend(locked.into_iter().map(|mark| Mark { pause: None, ..mark }));
                         group = rest;
+                        if group.marks.is_empty() {
+                            continue;
+                        }
                     }
                     self.landed(&group, &report);
                     if !recorded.is_empty() {

@@ -66,7 +66,6 @@ async fn insert(outbox: &Outbox, receiver: &Receiver, messages: usize, bytes: us
     }
 }
 
-/// The most memory that a process ever had, in KiB.
 /// The most memory that a process has had at one time, in KiB.
 pub(crate) fn peak_memory(process: Pid) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).unwrap();
