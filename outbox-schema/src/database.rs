@@ -281,7 +281,7 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, ConnectError> 
 ///
 /// # Errors
 ///
-/// What the database says.
+/// The error of the database, where it refuses the setting or is away.
 pub async fn check_inserts(connection: &mut MySqlConnection) -> sqlx::Result<()> {
     connection.execute(query!("mysql/enqueue/checked")).await.map(drop)
 }

@@ -31,7 +31,7 @@ const ORDERED: usize = 8;
 ///
 /// # Errors
 ///
-/// What the database says.
+/// The error of the database, where it refuses a statement.
 pub async fn execute(database: &Database, sql: &str) -> sqlx::Result<()> {
     let script = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
     match database {

@@ -69,7 +69,10 @@ impl MySqlStore {
 impl Store for MySqlStore {
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
         let opened = term::begin(&self.database(), shard, holder).await?;
-        self.mend_priorities(shard).await?;
+        // A row that cannot be mended keeps no term from beginning.
+        if let Err(error) = self.mend_priorities(shard).await {
+            tracing::warn!(%error, "priorities.unmended: rows with a priority that there is not wait for the next term");
+        }
         Ok(opened)
     }
 

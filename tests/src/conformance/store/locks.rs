@@ -189,7 +189,7 @@ pub async fn a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_ma
     assert_eq!(outbox.count("outbox_claim").await, 0);
 }
 
-/// Those of one that is locked wait for it alone.
+/// The decision about a row that is locked waits by itself.
 pub async fn a_row_in_doubt_that_an_application_has_locked_holds_up_no_other_decision(outbox: &Outbox) {
     let (channels, store) = ([http()], &outbox.store);
     let term = outbox.term(&channels).await;

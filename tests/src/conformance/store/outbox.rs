@@ -123,16 +123,6 @@ impl Outbox {
         application::execute(&self.database, sql).await
     }
 
-    /// Runs statements that may fail, in a session that on MariaDB does without the checks of a table.
-    pub async fn try_unchecked(&self, sql: &str) -> sqlx::Result<()> {
-        let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        match &self.database {
-            Database::Postgres(pool) => statement.execute(pool).await.map(drop),
-            Database::MySql(pool) => statement.execute(pool).await.map(drop),
-            Database::Sqlite(pool) => statement.execute(pool).await.map(drop),
-        }
-    }
-
     /// Inserts a message for `http` with further columns, given as SQL, as an application would; the last column of
     /// a name counts.
     pub async fn insert(&self, columns: &[(&str, &str)]) -> MessageId {

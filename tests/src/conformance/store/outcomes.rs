@@ -4,10 +4,11 @@ use std::slice;
 use std::time::Duration;
 
 use outbox_schema::{
-    ChannelTerms, ClaimId, DeadReason, Mark, Message, MessageId, OutcomeTarget, StoreError, TargetTemplate, TermId,
-    Verdict,
+    ChannelTerms, ClaimId, Database, DeadReason, Mark, Message, MessageId, OutcomeTarget, StoreError, TargetTemplate,
+    TermId, Verdict,
 };
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use super::{Outbox, http, mark, once, request};
 
@@ -60,14 +61,18 @@ async fn key_of(outbox: &Outbox, id: MessageId, revision: i64) -> Option<String>
     Some(format!("outcome:{outbox_id}:{id}:{revision}"))
 }
 
-/// MariaDB alone takes such tags, from a session that does without the checks.
+/// MariaDB alone takes such tags, from a session that does without the checks, as those of the dispatcher do.
 pub async fn tags_that_are_no_json_keep_no_outcome_from_being_told(outbox: &Outbox) {
     let row = outbox.insert(&[]).await;
-    let no_json = outbox.try_unchecked(&format!("UPDATE outbox SET tags = '' WHERE id = {row}")).await;
+    if let Database::MySql(unchecked) = outbox.database() {
+        let no_json = format!("UPDATE outbox SET tags = '' WHERE id = {row}");
+        // MySQL refuses it.
+        let _ = sqlx::raw_sql(AssertSqlSafe(no_json)).execute(unchecked).await;
+    }
     let claimed = Claimed::all(outbox, &[http()]).await;
     let refused = claimed.mark(0, dead(DeadReason::Permanent), "dead");
     let report = outbox.store.mark(slice::from_ref(&refused), &[]).await.unwrap();
-    assert_eq!(report.fenced, [MessageId(0); 0], "{no_json:?}");
+    assert!(report.fenced.is_empty(), "{report:?}");
     let told = told(outbox).await;
     assert_eq!(told.iter().map(|(_, payload)| &payload["tags"]).collect::<Vec<_>>(), [&Value::Null]);
 }
