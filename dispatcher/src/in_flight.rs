@@ -45,15 +45,40 @@ struct State {
     let_go: bool,
 }
 
+/// Slots that are kept for destinations with nothing in flight.
+#[derive(Debug, Clone, Copy)]
+pub struct Kept {
+    /// The number of slots.
+    pub slots: usize,
+    /// From when on a claim may take of them.
+    pub from: Instant,
+}
+
+impl Kept {
+    /// None is kept.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { slots: 0, from: Instant::now() }
+    }
+}
+
 /// How much more a claim may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// The number of rows.
     pub messages: usize,
+    /// Whether the slots that are kept are among them.
+    pub kept: bool,
     /// The bytes of payload, target and headers.
     pub bytes: u64,
     /// Whether no message of this process is in flight.
     pub empty: bool,
+}
+
+impl Room {
+    fn beside(self, kept: Kept) -> Self {
+        Self { messages: self.messages.saturating_sub(kept.slots), ..self }
+    }
 }
 
 impl InFlight {
@@ -64,24 +89,31 @@ impl InFlight {
 
     /// Waits until enough slots are free to be worth a claim: a quarter of them, or 64 of many, or any after a moment.
     /// (Half the cost of a claim of an eighth does not depend on its rows.) Where a destination is `full`, free slots
-    /// may be of no use to it. Then a quarter must have been freed since the last claim.
+    /// may be of no use to it. Then a quarter must have been freed since the last claim. Where few are free beside those that are
+    /// `kept`, a claim of these goes now and then.
     ///
     /// # Cancel safety
     /// Safe: nothing is reserved.
-    pub async fn room(&self, full: bool) -> Room {
+    pub async fn room(&self, full: bool, kept: Kept) -> Room {
         let quarter = (self.max_messages / 4).max(1);
-        let worthwhile = if full { quarter } else { quarter.min(ENOUGH) };
+        let few = quarter.min(ENOUGH);
+        let worthwhile = if full { quarter } else { few };
         let mut until = None;
         loop {
             let freed = self.freed.notified();
-            let room = self.present_room();
+            let all = self.present_room();
+            let room = all.beside(kept);
             let fresh = if full { self.state().freed_since_claim } else { room.messages };
-            if room.messages == 0 || room.bytes == 0 {
+            if all.messages == 0 || all.bytes == 0 {
                 freed.await;
+            } else if kept.slots > 0 && room.messages < few && Instant::now() >= kept.from {
+                return Room { kept: true, ..all };
+            } else if room.messages == 0 {
+                let _ = timeout_at(kept.from, freed).await;
             } else if fresh >= worthwhile
                 || timeout_at(*until.get_or_insert_with(|| Instant::now() + LINGER), freed).await.is_err()
             {
-                return self.present_room();
+                return self.present_room().beside(kept);
             }
         }
     }
@@ -224,6 +256,7 @@ impl InFlight {
         let state = self.state();
         Room {
             messages: self.max_messages.saturating_sub(state.messages.len()),
+            kept: false,
             bytes: self.max_bytes.saturating_sub(state.bytes),
             empty: state.messages.is_empty(),
         }
@@ -259,9 +292,15 @@ mod tests {
         let in_flight = InFlight::new(8, 1000);
         let claim = ClaimId::mint();
         in_flight.admit(claim, &[message(1, 300), message(2, 200)]);
-        assert_eq!(in_flight.room(false).await, Room { messages: 6, bytes: 500, empty: false });
+        assert_eq!(
+            in_flight.room(false, Kept::none()).await,
+            Room { messages: 6, kept: false, bytes: 500, empty: false }
+        );
         in_flight.release(&[mark(claim, 1), mark(claim, 2)]);
-        assert_eq!(in_flight.room(false).await, Room { messages: 8, bytes: 1000, empty: true });
+        assert_eq!(
+            in_flight.room(false, Kept::none()).await,
+            Room { messages: 8, kept: false, bytes: 1000, empty: true }
+        );
     }
 
     #[test]
@@ -291,7 +330,7 @@ mod tests {
         in_flight.admit(claim, &[message(1, 10)]);
         let waiting = tokio::spawn({
             let in_flight = in_flight.clone();
-            async move { in_flight.room(false).await }
+            async move { in_flight.room(false, Kept::none()).await }
         });
         tokio::time::sleep(Duration::from_mins(1)).await;
         assert!(!waiting.is_finished());
@@ -308,10 +347,33 @@ mod tests {
         let marks: Vec<Mark> = (0..64).map(|id| mark(claim, id)).collect();
         in_flight.release(&marks);
         let began = Instant::now();
-        assert_eq!(in_flight.room(false).await.messages, marks.len());
+        assert_eq!(in_flight.room(false, Kept::none()).await.messages, marks.len());
         assert_eq!(began.elapsed(), Duration::ZERO);
-        assert_eq!(in_flight.room(true).await.messages, marks.len());
+        assert_eq!(in_flight.room(true, Kept::none()).await.messages, marks.len());
         assert_eq!(began.elapsed(), LINGER);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slots_that_are_kept_are_for_claims_of_their_own_while_few_others_are_free() {
+        const AGAIN: Duration = Duration::from_millis(50);
+        let in_flight = InFlight::new(64, 1000);
+        let (claim, began) = (ClaimId::mint(), Instant::now());
+        let kept = || Kept { slots: 8, from: began + AGAIN };
+        let room = async || {
+            let Room { messages, kept, .. } = in_flight.room(false, kept()).await;
+            (messages, kept)
+        };
+        in_flight.admit(claim, &(0..40).map(|id| message(id, 1)).collect::<Vec<_>>());
+        assert_eq!(room().await, (16, false));
+        in_flight.admit(claim, &(40..54).map(|id| message(id, 1)).collect::<Vec<_>>());
+        assert_eq!(room().await, (2, false), "it is not yet time for one");
+        in_flight.admit(claim, &[message(54, 1), message(55, 1)]);
+        assert_eq!(room().await, (8, true));
+        assert_eq!(began.elapsed(), AGAIN);
+        in_flight.release(&[mark(claim, 55)]);
+        assert_eq!(room().await, (9, true), "few others are free");
+        in_flight.release(&(0..15).map(|id| mark(claim, id)).collect::<Vec<_>>());
+        assert_eq!(room().await, (16, false));
     }
 
     #[tokio::test(start_paused = true)]
@@ -330,7 +392,7 @@ mod tests {
         let began = Instant::now();
         let room = tokio::select! {
             biased;
-            room = in_flight.room(false) => room,
+            room = in_flight.room(false, Kept::none()) => room,
             () = trickle => panic!("it waited for all"),
         };
         assert_eq!(began.elapsed(), LINGER);

@@ -6,7 +6,7 @@ use outbox_schema::destination::DestinationRoom;
 use outbox_schema::{Message, Strangers};
 use tokio::time::Instant;
 
-use super::destination::{Closed, Standing};
+use super::destination::{Closed, Destination, Standing};
 use super::{Destinations, State};
 
 /// Where so many destinations are in use at most, a claim is told of all. It asks about others where it meets many.
@@ -26,6 +26,8 @@ pub struct Admission {
     pub rooms: Vec<DestinationRoom>,
     /// The rows and bytes that all strangers together may get.
     pub strangers: Strangers,
+    /// Whether the claim takes of the slots that are kept for destinations that have answered and have nothing in flight.
+    pub(super) kept: bool,
     /// Whether the claim asks about all strangers that it meets, and not only about many: one of them may take nothing.
     pub(super) doubts: bool,
 }
@@ -36,17 +38,25 @@ impl Admission {
         let Strangers { rows, bytes, ask } = self.strangers;
         Strangers { rows: if ask && self.doubts { 0 } else { rows }, bytes, ask }
     }
+
+    /// How much of its `room` a destination gets.
+    pub(super) fn of(&self, destination: &Destination, room: usize) -> u32 {
+        let room = if self.kept { destination.of_the_kept(room) } else { room };
+        u32::try_from(room).unwrap_or(u32::MAX)
+    }
 }
 
 impl Destinations {
-    /// What the next claim may take. No message is larger than `largest`, in bytes.
-    pub fn admission(&self, largest: u64) -> Admission {
-        self.awaits_answers();
+    /// What the next claim may take. No message is larger than `largest`, in bytes. `kept` says whether it takes of the slots that are
+    /// [`kept`](Self::kept).
+    pub fn admission(&self, largest: u64, kept: bool) -> Admission {
+        self.awaits_answers(kept);
         let mut admission = Admission {
             closed: Vec::new(),
             closed_channels: Vec::new(),
             rooms: Vec::new(),
             strangers: Strangers { rows: 0, bytes: 0, ask: true },
+            kept,
             doubts: self.bound(),
         };
         let told_within = self.told_within();
@@ -73,7 +83,7 @@ impl Destinations {
                 Standing::Room(_) if stranger || (in_flight == 0 && destination.unused_for(at.now) > told_within) => {
                     return;
                 }
-                Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
+                Standing::Room(room) => admission.of(destination, room),
             };
             admission.rooms.push(DestinationRoom { destination: name.to_owned(), room });
         });
@@ -81,10 +91,10 @@ impl Destinations {
         let unmet = state.allowed.iter().filter(|(channel, _)| !state.known.contains_key(*channel));
         admission.rooms.extend(unmet.map(|(channel, limits)| DestinationRoom {
             destination: channel.clone(),
-            room: limits.own_room(self.slots),
+            room: limits.own_room(self.slots).min(if kept && limits.max_in_flight.is_none() { 1 } else { u32::MAX }),
         }));
         drop(state);
-        let left = self.state().strangers.left(rows);
+        let left = if kept { 0 } else { self.state().strangers.left(rows) };
         admission.strangers.rows = u32::try_from(left).unwrap_or(u32::MAX);
         // The largest message that there may be goes where none is on its way.
         admission.strangers.bytes = match bytes {
@@ -92,6 +102,14 @@ impl Destinations {
             bytes => (self.max_bytes / 8).saturating_sub(bytes),
         };
         admission
+    }
+
+    /// How many slots are kept for destinations that have answered and have nothing in flight: an eighth of those that no slow
+    /// destination holds. Each gets one message there. So a few that fall silent together do not take all slots.
+    pub fn kept(&self) -> usize {
+        let (now, state) = (Instant::now(), self.state());
+        let slow = state.known.values().map(|destination| destination.held_if_slow(now)).sum();
+        self.slots(&state).kept(slow)
     }
 
     /// A claim is told of idle destinations that were used within this time: of all, or of those used last. The others rest, so that

@@ -75,7 +75,7 @@ impl Destinations {
     /// them. The next claims are told of those that take nothing.
     pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) {
         let mut state = self.state();
-        if !admission.doubts || met.len() > admission.strangers.rows as usize {
+        if !admission.kept && (!admission.doubts || met.len() > admission.strangers.rows as usize) {
             state.strangers.is_wanted();
         }
         let at = self.situation(&state);
@@ -90,7 +90,7 @@ impl Destinations {
             }
             let room = match standing {
                 Standing::Closed(_) | Standing::Full { .. } => 0,
-                Standing::Room(room) => u32::try_from(room).unwrap_or(u32::MAX),
+                Standing::Room(room) => admission.of(destination, room),
             };
             destination.is_met(at.now);
             if closed && let Some(destination) = at_rest.remove(&name) {

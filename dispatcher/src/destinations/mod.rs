@@ -218,11 +218,12 @@ impl Destinations {
         self.has_answered(state);
     }
 
-    /// Notes whether a destination without room, or one that is being probed, has yet to answer when a claim begins.
-    fn awaits_answers(&self) {
+    /// Notes whether a destination without room, or one that is being probed, has yet to answer when a claim begins. In a claim of
+    /// the slots that are `kept`, no other has room.
+    fn awaits_answers(&self, kept: bool) {
         // Counted first: an answer that comes now is one since.
         let so_far = self.state().answers;
-        let waits = self.waits_for_answers();
+        let waits = kept || self.waits_for_answers();
         self.state().awaited = waits.then_some(so_far);
     }
 

@@ -15,7 +15,7 @@ use crate::in_time::InTime;
 use crate::metrics::Metrics;
 use crate::poller::attention::Attention;
 use crate::poller::channels::{Channel, Channels};
-use crate::poller::claim::Intake;
+use crate::poller::claim::{Intake, LastClaims};
 use crate::poller::handle::Handle;
 use crate::poller::hints::{HintListener, HintSource};
 use crate::poller::mark::Marker;
@@ -161,9 +161,8 @@ impl Dispatcher {
                 start: Start::default(),
                 wakeup: wakeup.clone(),
                 attention: Attention::new(settings.run.hinted, listener),
-                had_room_left: false,
                 turns: TurnTaking::default(),
-                closed: std::collections::HashSet::new(),
+                last: LastClaims::default(),
                 marking,
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,

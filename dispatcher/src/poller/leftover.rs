@@ -60,11 +60,11 @@ impl Intake {
             self.start.forget();
             self.turns.leftover.forget();
         }
-        if self.turns.leftover.is_empty() {
+        if self.turns.leftover.is_empty() || room.kept {
             return Some(None);
         }
         let (channels, began) = (self.channels.current(), Instant::now());
-        let mut admission = self.admission(&channels);
+        let mut admission = self.admission(&channels, room);
         let excluded = self.in_flight.excluded();
         let Some((found, since)) = self.turns.leftover.take(&admission, &excluded) else { return Some(None) };
         let destinations: Vec<String> = found.destinations().into_iter().map(str::to_owned).collect();

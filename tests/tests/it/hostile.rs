@@ -190,6 +190,28 @@ async fn s8_hosts_that_answer_nothing_hold_an_eighth_of_the_slots() {
     }
 }
 
+/// Each of them may have dozens of messages in flight, and no receiver is slow before it has said nothing for a second.
+#[tokio::test]
+async fn s8_hosts_that_answered_and_fall_silent_together_leave_slots_to_those_that_answer() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::set(outbox).await;
+        let others = Receiver::on_every_address(Duration::ZERO);
+        let hosts = hosts(100, others.port());
+        let of_each = |messages| hosts.iter().cycle().take(hosts.len() * messages).cloned().collect::<Vec<_>>();
+        stage.rows("'{}'", "", "", &of_each(10)).await;
+        let answered = "SELECT count(*) FROM outbox WHERE status = 'SUCCESS' AND tenant IS NULL";
+        stage.until("they have answered", answered, 100 * 10).await;
+        others.behave("/", Manner::Hang);
+        stage.rows("'{}'", "", "", &of_each(40)).await;
+        let taken = async || (others.open() >= 440).then_some(());
+        eventually("they hold what they can", PATIENCE, taken).await;
+        stage.good(GOOD).await;
+        stage.delivered(1 + GOOD, SOON).await;
+        assert!(others.open() >= 440, "{:?}: good messages waited for {}", stage.outbox.dialect(), others.open());
+        stage.replica.stop(Signal::KILL).await;
+    }
+}
+
 #[tokio::test]
 async fn s9_bodies_of_ten_megabytes_for_silent_hosts_keep_nobody_waiting() {
     for outbox in outboxes::each().await {

@@ -345,6 +345,21 @@ impl Destination {
         if shares { self.window.in_flight } else { 0 }
     }
 
+    /// The messages in flight, where the destination is slow.
+    pub(super) fn held_if_slow(&self, now: Instant) -> usize {
+        if self.window.is_slow(now) { self.window.in_flight } else { 0 }
+    }
+
+    /// The most of its `room` that it gets where a claim takes of the slots that are kept for those with nothing in flight. Its
+    /// channel's own limit goes before what is kept.
+    pub(super) fn of_the_kept(&self, room: usize) -> usize {
+        match (self.limits.max_in_flight, self.window.in_flight) {
+            (Some(_), _) => room,
+            (None, 0) => room.min(1),
+            (None, _) => 0,
+        }
+    }
+
     /// The bytes in flight, where the destination is slow.
     pub(super) fn bytes_if_slow(&self, now: Instant) -> u64 {
         if self.window.is_slow(now) { self.window.bytes } else { 0 }

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use crate::backoff::Backoff;
 use crate::destinations::{Admission, Destinations};
-use crate::in_flight::{InFlight, Room};
+use crate::in_flight::{InFlight, Kept, Room};
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::attention::Attention;
@@ -40,6 +40,9 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
 /// How long a poller waits that found nothing for which there is room, where tenants take turns: others may have room.
 const TURNS_AGAIN: Duration = Duration::from_millis(100);
+
+/// How long after a claim of the slots that are kept for destinations with nothing in flight there may be another.
+const KEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// How often the loop shows that it is alive while it waits.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
@@ -65,12 +68,10 @@ pub struct Intake {
     pub wakeup: Arc<Notify>,
     /// How soon to look again without one.
     pub attention: Attention,
-    /// Whether the last claim found less than there was room for: perhaps because destinations have what they may get.
-    pub had_room_left: bool,
     /// Whose turn it is where more is due than a claim takes.
     pub turns: TurnTaking,
-    /// The destinations that took nothing at the last claim: its walk passed over their rows.
-    pub closed: HashSet<String>,
+    /// What the next claim must know of the last ones.
+    pub last: LastClaims,
     /// Whether marks can be written. Nothing is claimed while they cannot.
     pub marking: Arc<Marking>,
     /// Longest wait between two polls.
@@ -79,6 +80,17 @@ pub struct Intake {
     pub lease_ttl: Duration,
     /// Where polls are timed.
     pub metrics: Arc<Metrics>,
+}
+
+/// What the last claims left to know.
+#[derive(Debug, Default)]
+pub struct LastClaims {
+    /// Whether the last claim found less than there was room for: perhaps because destinations have what they may get.
+    had_room_left: bool,
+    /// The destinations that took nothing: walks passed over their rows.
+    closed: HashSet<String>,
+    /// When a claim may next take of the slots that are kept for destinations with nothing in flight.
+    kept_from: Option<tokio::time::Instant>,
 }
 
 /// The rows of one claim.
@@ -173,7 +185,7 @@ impl Intake {
     /// the ordering keys only. Rows that are merely in the way are moved aside on the way.
     pub async fn poll(&mut self, term: &Term) -> Polled {
         // What is committed in a moment goes with one claim, not with one each.
-        if std::mem::take(&mut self.had_room_left) && !self.attention.is_undivided() {
+        if std::mem::take(&mut self.last.had_room_left) && !self.attention.is_undivided() {
             self.wait(term, None).await;
         }
         self.keys.begin_round();
@@ -231,22 +243,26 @@ impl Intake {
             tracing::warn!(%error, "destinations.failed");
         }
         let (channels, began) = (self.channels.current(), Instant::now());
-        let admission = self.admission(&channels);
+        let admission = self.admission(&channels, room);
         let from = self.start.next(term.id.epoch);
         let looked_at = match (from.is_beginning(), self.turns.next()) {
             (false, _) => LookedAt::Behind,
-            (true, Some(_)) if !self.closed.is_empty() => LookedAt::InTurns,
+            (true, Some(_)) if !self.last.closed.is_empty() => LookedAt::InTurns,
             (true, Some(_) | None) => LookedAt::All,
         };
         let looked = tokio::time::Instant::now();
         let look = Look { from, keys: self.keys.stretch(), found: None };
         let (claim, mut claimed) = self.claim(term, &channels, room, look, admission).await?;
         let all_keys = self.keys.looked(claimed.keys_left.take());
+        if room.kept {
+            // Others have their turn meanwhile, where something is free for them.
+            self.last.kept_from = Some(tokio::time::Instant::now() + KEPT_AGAIN.max(began.elapsed()));
+        }
         self.metrics.polled(began.elapsed());
-        if self.turns.next().is_some() {
+        if self.turns.next().is_some() && !room.kept {
             self.turns.leftover.keep_of(&claimed.messages, room, std::mem::take(&mut claimed.found), looked);
         }
-        let limited = claimed.messages.is_empty() && self.destinations.limits_claims();
+        let limited = claimed.messages.is_empty() && (room.kept || self.destinations.limits_claims());
         let answering = self.destinations.answering(&claimed.messages);
         self.turns.learn(&claimed, limited, answering.as_deref(), began.elapsed());
         self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
@@ -259,7 +275,7 @@ impl Intake {
             let nothing = ClaimResult::Nothing { looked_at, all_keys };
             return Some(if in_the_way { ClaimResult::InTheWay } else { nothing });
         }
-        self.had_room_left = claimed.messages.len() < room.messages;
+        self.last.had_room_left = claimed.messages.len() < room.messages && !room.kept;
         Some(ClaimResult::Due(self.batch(term, claim, channels, claimed.messages)))
     }
 
@@ -280,14 +296,14 @@ impl Intake {
     }
 
     /// What the next claim may take. Where a destination takes messages again, its rows may lie before the start of walks.
-    pub(super) fn admission(&mut self, channels: &Channels) -> Admission {
+    pub(super) fn admission(&mut self, channels: &Channels, room: Room) -> Admission {
         let largest = channels.terms().iter().map(|terms| terms.max_message_bytes).max();
-        let admission = self.destinations.admission(largest.unwrap_or_default());
+        let admission = self.destinations.admission(largest.unwrap_or_default(), room.kept);
         let closed: HashSet<String> = admission.closed.iter().cloned().collect();
-        if !self.closed.is_subset(&closed) {
+        if !self.last.closed.is_subset(&closed) {
             self.start.opened();
         }
-        self.closed = closed;
+        self.last.closed = closed;
         admission
     }
 
@@ -330,6 +346,10 @@ impl Intake {
     async fn room(&self, term: &Term) -> Option<Room> {
         let full = self.destinations.is_full();
         loop {
+            let kept = Kept {
+                slots: self.destinations.kept(),
+                from: self.last.kept_from.unwrap_or_else(tokio::time::Instant::now),
+            };
             if self.marking.death().is_some() {
                 term.end(TermEnd::Wedged);
             }
@@ -337,7 +357,7 @@ impl Intake {
             tokio::select! {
                 biased;
                 () = term.ended() => return None,
-                room = self.in_flight.room(full), if self.marking.stuck().is_none() => return Some(room),
+                room = self.in_flight.room(full, kept), if self.marking.stuck().is_none() => return Some(room),
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {}
             }
         }
