@@ -35,6 +35,8 @@ struct State {
     bytes: u64,
     /// Slots freed since rows were last claimed.
     freed_since_claim: usize,
+    /// Slots freed since the process began.
+    freed: u64,
     /// Rows not yet marked, by claim.
     claims: HashMap<ClaimId, usize>,
     /// Rows of earlier terms' claims that are not settled, as the term of that epoch found them.
@@ -161,6 +163,7 @@ impl InFlight {
     pub fn release(&self, marks: &[Mark]) {
         let mut state = self.state();
         state.freed_since_claim += marks.len();
+        state.freed = state.freed.saturating_add(u64::try_from(marks.len()).unwrap_or(u64::MAX));
         for mark in marks {
             if let Some(bytes) = state.messages.remove(&mark.id) {
                 state.bytes -= bytes;
@@ -217,6 +220,11 @@ impl InFlight {
     /// Whether this row is in flight here.
     pub fn contains(&self, id: MessageId) -> bool {
         self.state().messages.contains_key(&id)
+    }
+
+    /// How many slots have become free since the process began.
+    pub fn freed(&self) -> u64 {
+        self.state().freed
     }
 
     /// Rows in flight.

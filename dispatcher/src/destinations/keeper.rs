@@ -27,6 +27,9 @@ const BATCH: u32 = 2_000;
 /// The most destinations of which a step brings rows back, so that operators are heard meanwhile. Chance says which go first.
 const AT_ONCE: usize = 64;
 
+/// The most destinations that the log names after a step of deferrals. It counts the others together: rows may name any number.
+const NAMED: usize = 10;
+
 /// After a step of deferrals, the pause is this many times as long as the step, a minute at most. The database has deliveries
 /// to do, and rows in their way cost them only a look now and then.
 const PAUSES_ASIDE: u32 = 20;
@@ -128,8 +131,14 @@ impl Keeper {
             self.destinations.put_aside(&aside, moved);
         }
         drop(moving);
-        for (one, messages) in aside.iter().zip(&moved?).filter(|(_, moved)| **moved > 0) {
+        let moved = moved?;
+        let mut of_each = aside.iter().zip(&moved).filter(|(_, moved)| **moved > 0);
+        for (one, messages) in of_each.by_ref().take(NAMED) {
             tracing::info!(destination = one.destination, messages, reason = one.reason, "destination.put_aside");
+        }
+        let (others, messages) = of_each.fold((0, 0), |(others, sum), (_, moved)| (others + 1, sum + moved));
+        if others > 0 {
+            tracing::info!(others, messages, "destination.put_aside");
         }
         Ok(())
     }

@@ -296,7 +296,10 @@ async fn s12_more_hosts_than_a_poller_knows_that_ask_to_be_left_alone_are_and_ke
             stage.rows("'{}'", ", tenant", &format!(", '{tenant}'"), &hosts).await;
             let aside = format!("SELECT count(*) FROM outbox WHERE tenant = '{tenant}' AND deferred_from IS NOT NULL");
             stage.until("their rows are put aside", &aside, HOSTS).await;
-            assert_eq!(stage.replica.stop(Signal::KILL).await.0, None);
+            let (code, log) = stage.replica.stop(Signal::KILL).await;
+            assert_eq!(code, None);
+            let named = log.matches("destination.put_aside destination=").count();
+            assert!(named < 500 && log.contains("destination.put_aside others="), "{named} lines for {HOSTS} hosts");
             stage.replica = Program::new(&stage.outbox.test.url, CHANNEL).start_for_good();
         }
         let asked = asked.load(Ordering::SeqCst);

@@ -19,7 +19,7 @@ use super::parts::{
     self, empty, filter, filter_choice, filter_text, looked_before, number, pages, table, text, text_if, time,
 };
 use super::searches::{FORM_PATIENCE, Found, Searches, under_way};
-use super::selected::{Choice, ID, named, to_select};
+use super::selected::{Choice, ID, MESSAGES, named, to_select};
 use crate::admin::api::{Kind, Problem};
 use crate::text::span;
 
@@ -212,7 +212,8 @@ pub(super) const CHOICES: [Choice; 3] = [
 fn table_of(page: &DeadLetterPage, operates: bool) -> Markup {
     let heading = ["Id", "Reason", "Code", "Target", "Attempts", "Died", "Error"];
     if operates {
-        to_select("Letters", &CHOICES, heading, page.letters.iter().map(|letter| (letter.id, row(letter))))
+        let rows = page.letters.iter().map(|letter| (letter.id.to_string(), row(letter)));
+        to_select("Letters", &MESSAGES, &CHOICES, &Fields::default(), heading, rows)
     } else {
         table("Letters", heading, page.letters.iter().map(row))
     }

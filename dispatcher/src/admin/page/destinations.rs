@@ -16,7 +16,9 @@ use super::fields::{AUTHOR, Asked, Fields, NoFields, Sent};
 use super::frame::Content;
 use super::links::destination;
 use super::messages;
-use super::parts::{Tone, empty, facts, lead_to, length, moment, nothing, number, state, table, text, text_if, time};
+use super::parts::{
+    Tone, empty, facts, lead_to, length, moment, nothing, number, pages, state, table, text, text_if, time,
+};
 use crate::admin::api::destinations as api;
 use crate::admin::api::extract::Body;
 use crate::admin::api::{PauseBody, Problem};
@@ -29,7 +31,7 @@ pub(super) const PATH: &str = "/destinations";
 /// The field that names the one destination that is shown.
 const NAME: &str = "destination";
 
-/// The most destinations that are listed.
+/// The most destinations on one page of the list.
 const MOST: usize = 100;
 
 #[derive(Debug, Deserialize)]
@@ -61,8 +63,9 @@ pub(super) async fn list(
             Err(refused) => Ok(visit.misunderstood("Destination", html! {}, &refused)),
         };
     }
-    let Listed { all } = match asked.read() {
-        Ok(asked) => asked,
+    // How many destinations the pages before had: a destination may leave the list meanwhile.
+    let (Listed { all }, before) = match asked.of_list::<Listed, usize>() {
+        Ok(read) => read,
         Err(refused) => return Ok(visit.misunderstood("Destinations", html! {}, &refused)),
     };
     let entries = reception.office.database.destinations(all).await?;
@@ -74,7 +77,11 @@ pub(super) async fn list(
         }
         @if visit.operates() { div.actions { details { summary.button { "Pause a destination" } (pause_fields(&visit, None)) } } }
     };
-    let body = html! { (table_of(&visit, &rows(entries, seen.as_deref(), all))) (who_knows(seen.is_some())) };
+    let rows = rows(entries, seen.as_deref(), all);
+    let body = html! {
+        (table_of(&visit, &asked, &rows, before.unwrap_or_default()))
+        (who_knows(seen.is_some()))
+    };
     Ok(visit.page(&Content::live("Destinations", above, body)))
 }
 
@@ -118,21 +125,20 @@ fn rows(entries: Vec<DestinationEntry>, seen: Option<&[DestinationNow]>, all: bo
     rows
 }
 
-fn table_of(visit: &Visit, rows: &BTreeMap<String, Row>) -> Markup {
+fn table_of(visit: &Visit, asked: &Fields, rows: &BTreeMap<String, Row>, before: usize) -> Markup {
     let mut heading = vec!["Destination", "State", "In flight", "Failures", "Due", "Deferred", "Oldest", "Why"];
     if visit.operates() {
         heading.push("Change");
     }
-    let others = rows.len().saturating_sub(MOST);
+    let next = before.saturating_add(MOST);
     let mut listed: Vec<_> = rows.iter().collect();
     listed.sort_by_key(|(_, it)| it.place());
     html! {
         @if rows.is_empty() { (empty("Nothing holds messages up.")) } @else {
-            (table("Destinations", heading, listed.into_iter().take(MOST).map(|(name, it)| row(visit, name, it))))
+            (table("Destinations", heading, listed.into_iter().skip(before).take(MOST).map(|(name, it)| row(visit, name, it))))
         }
-        @if others > 0 {
-            p.hint { (number(others)) " others are left out. All: " code { "outbox destinations list" } }
-        }
+        @if rows.len() > MOST { p.hint { (number(rows.len())) " in all." } }
+        (pages(PATH, asked, (next < rows.len()).then_some(&next)))
     }
 }
 

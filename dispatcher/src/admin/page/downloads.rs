@@ -8,14 +8,14 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use outbox_schema::Desk;
-use outbox_schema::desk::{AuditFilter, DeskError, InvalidTarget, InvalidTargetSelection, ListedAudit};
+use outbox_schema::desk::{AuditFilter, DeskError, InvalidTarget, ListedAudit};
 use serde::{Deserialize, Serialize};
 
 use super::Reception;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::parts::number;
-use crate::admin::api::{InvalidTargetFilter, Kind, Problem};
+use crate::admin::api::{Kind, Problem};
 use crate::text::visible;
 
 /// The most rows of a file.
@@ -82,7 +82,7 @@ pub(super) async fn invalid_targets(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let Path(format) = format?;
-    let selection = InvalidTargetSelection::from(asked.read::<InvalidTargetFilter>()?);
+    let selection = super::invalid_targets::selection(&asked)?;
     let database = reception.office.database;
     let targets = all(|after| {
         let (database, selection) = (database.clone(), selection.clone());

@@ -77,7 +77,7 @@ impl Fields {
     }
 
     /// The cursor at which the page before ended.
-    fn after<C: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<Option<C>, Problem> {
+    pub(super) fn after<C: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<Option<C>, Problem> {
         crate::admin::api::Page { after: self.get("after").map(str::to_owned), limit: None }.cursor()
     }
 

@@ -14,10 +14,21 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::messages::PAGE;
 use super::parts::{self, empty, filter, filter_text, lead_to, number, pages, table, text, text_if, time};
+use super::selected::{Boxes, SELECTED, to_select};
 use crate::admin::api::{InvalidTargetFilter, Kind, Problem};
 
 /// Where the list is.
 const PATH: &str = "/invalid-targets";
+
+/// The boxes of the list. They stand for the filter of the same name, which may name several.
+const TARGETS: Boxes = Boxes { field: "target", noun: "target" };
+
+/// The targets that these fields mean.
+pub(super) fn selection(asked: &Fields) -> Result<InvalidTargetSelection, Problem> {
+    let filter: InvalidTargetFilter = asked.among(&[TARGETS.field], false).read()?;
+    let targets = asked.all(TARGETS.field).map(str::to_owned).collect();
+    Ok(InvalidTargetSelection { targets, ..filter.into() })
+}
 
 pub(super) async fn list(
     State(reception): State<Reception>,
@@ -28,22 +39,25 @@ pub(super) async fn list(
         p.lead { "Messages to these targets become dead letters without an attempt, until the target is forgotten." }
         (filter(PATH, &asked, &fields(&asked)))
     };
-    let (filter, after) = match asked.of_list::<InvalidTargetFilter, _>() {
+    let after = asked.after();
+    let read = TARGETS.selected(&asked).and_then(|filter| Ok((selection(&filter)?, after?, filter)));
+    let (selection, after, meant) = match read {
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Invalid targets", above, &problem)),
     };
-    let page = reception.office.database.invalid_targets(&filter.into(), after, PAGE).await?;
+    let asked = asked.among(&[SELECTED], false);
+    let page = reception.office.database.invalid_targets(&selection, after, PAGE).await?;
     let above = html! {
         (above)
-        @if visit.operates() && page.total > 0 { (clear_fields(&visit, &asked.filter(), page.total)) }
+        @if visit.operates() && page.total > 0 { (clear_fields(&visit, &meant, page.total)) }
     };
     let body = html! {
         @if page.targets.is_empty() { (empty("No target is known to be gone.")) } @else {
-            (table("Invalid targets", ["Target", "Channel", "What the receiver said", "Last found"], page.targets.iter().map(row)))
+            (table_of(&page.targets, &meant, visit.operates()))
             p.hint { (number(page.total)) " in all." }
         }
         (pages(PATH, &asked, page.next.as_ref()))
-        @if !page.targets.is_empty() { (links(PATH, &asked)) }
+        @if !page.targets.is_empty() { (links(PATH, &meant)) }
     };
     Ok(visit.page(&Content::live("Invalid targets", above, body)))
 }
@@ -53,6 +67,18 @@ fn fields(asked: &Fields) -> Markup {
         (filter_text(asked, "channel", "Channel", ""))
         (filter_text(asked, "target", "Target", ""))
         (filter_text(asked, "older_than", "Last found before", "90d"))
+    }
+}
+
+/// The targets of a page. Who may forget them can select some.
+fn table_of(targets: &[InvalidTarget], meant: &Fields, operates: bool) -> Markup {
+    let heading = ["Target", "Channel", "What the receiver said", "Last found"];
+    if operates {
+        let kept = meant.among(&[TARGETS.field], false);
+        let rows = targets.iter().map(|target| (target.target.clone(), row(target)));
+        to_select("Invalid targets", &TARGETS, &[(PATH, "Only these")], &kept, heading, rows)
+    } else {
+        table("Invalid targets", heading, targets.iter().map(row))
     }
 }
 
@@ -83,8 +109,7 @@ fn clear_fields(visit: &Visit, filter: &Fields, total: i64) -> Markup {
 }
 
 pub(super) async fn clear(State(reception): State<Reception>, Sent(sent): Sent) -> Result<Response, Problem> {
-    let filter: InvalidTargetFilter = sent.among(&AUTHOR, false).among(&[ALL], false).read()?;
-    let selection = InvalidTargetSelection::from(filter);
+    let selection = selection(&sent.among(&AUTHOR, false).among(&[ALL], false))?;
     if selection == InvalidTargetSelection::default() && !sent.has(ALL) {
         return Err(Problem::new(
             Kind::BadRequest,

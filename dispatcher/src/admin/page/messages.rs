@@ -18,7 +18,7 @@ use super::parts::{
     self, empty, filter, filter_choice, filter_text, lead_to, looked_before, number, pages, table, text, text_if, time,
 };
 use super::searches::{Searches, under_way};
-use super::selected::{Choice, to_select};
+use super::selected::{Choice, MESSAGES, to_select};
 use crate::admin::api::{Kind, Problem};
 use crate::configured::nearest;
 
@@ -53,7 +53,8 @@ pub(super) async fn list(
             (unknown_channel(&reception, PATH, &asked))
         } @else {
             @if let Some(choices) = choices {
-                (to_select("Messages", choices, heading, page.messages.iter().map(|message| (message.id, row(message)))))
+                @let rows = page.messages.iter().map(|message| (message.id.to_string(), row(message)));
+                (to_select("Messages", &MESSAGES, choices, &Fields::default(), heading, rows))
             } @else {
                 (table("Messages", heading, page.messages.iter().map(row)))
             }

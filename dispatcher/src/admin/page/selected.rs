@@ -18,7 +18,7 @@ use crate::admin::api::{Kind, Problem, checked};
 pub(super) const ID: &str = "id";
 
 /// The field of a list by which its form says that it means what is selected, and not everything where nothing is.
-const SELECTED: &str = "selected";
+pub(super) const SELECTED: &str = "selected";
 
 /// How long messages are counted for a form.
 const COUNTS_FOR: Duration = Duration::from_secs(2);
@@ -28,13 +28,7 @@ const COUNTS_FOR: Duration = Duration::from_secs(2);
 /// # Errors
 /// The form of a list was sent, and nothing in the list is selected.
 pub(super) fn meant(asked: &Fields) -> Result<Fields, Problem> {
-    if asked.has(SELECTED) && !asked.has(ID) {
-        return Err(Problem::new(
-            Kind::BadRequest,
-            "nothing is selected: go back, and tick the boxes of the messages that you mean",
-        ));
-    }
-    Ok(asked.filter().among(&[SELECTED], false))
+    MESSAGES.selected(asked)
 }
 
 /// The messages that the fields name. None where they have a filter.
@@ -132,20 +126,49 @@ pub(super) fn back(meant: &Fields) -> Markup {
     html! { p { a href=(address) { "Back" } } }
 }
 
+/// The boxes of a list, by which some of it is selected.
+pub(super) struct Boxes {
+    /// The field that names one. There is one for each that is ticked.
+    pub(super) field: &'static str,
+    /// What one of them is called.
+    pub(super) noun: &'static str,
+}
+
+/// Those of a list of messages.
+pub(super) const MESSAGES: Boxes = Boxes { field: ID, noun: "message" };
+
+impl Boxes {
+    /// What the fields mean, without what is for the form of the list alone.
+    ///
+    /// # Errors
+    /// The form of the list was sent, and nothing in it is ticked.
+    pub(super) fn selected(&self, asked: &Fields) -> Result<Fields, Problem> {
+        if asked.has(SELECTED) && !asked.has(self.field) {
+            let noun = self.noun;
+            let why = format!("nothing is selected: go back, and tick the boxes of the {noun}s that you mean");
+            return Err(Problem::new(Kind::BadRequest, why));
+        }
+        Ok(asked.filter().among(&[SELECTED], false))
+    }
+}
+
 /// A change of what is selected in a list: the address of its form, and the words of its button.
 pub(super) type Choice = (&'static str, &'static str);
 
-/// A list in which messages are selected, each row with its id, and the changes of what is selected. It is a plain form, and leads
-/// to the form of the change.
+/// A list in which some are selected, each row with what names it, and the changes of what is selected. It is a plain form, and
+/// leads to the form of the change, with what is `kept` of the filter.
 pub(super) fn to_select<'a>(
     name: &str,
+    boxes: &Boxes,
     choices: &[Choice],
+    kept: &Fields,
     heading: impl IntoIterator<Item = &'a str>,
-    rows: impl IntoIterator<Item = (i64, Markup)>,
+    rows: impl IntoIterator<Item = (String, Markup)>,
 ) -> Markup {
     html! {
         form.choice method="get" {
             input type="hidden" name=(SELECTED) value="yes";
+            (kept.hidden())
             div.actions {
                 @for (address, label) in choices { button type="submit" formaction=(address) { (label) } }
                 span.hint { "what is ticked in this list" span.scripted-only { ", which stays as it is meanwhile" } }
@@ -162,9 +185,9 @@ pub(super) fn to_select<'a>(
                         }
                     }
                     tbody {
-                        @for (id, row) in rows {
+                        @for (one, row) in rows {
                             tr {
-                                td { input type="checkbox" name=(ID) value=(id) aria-label={ "Select message " (id) }; }
+                                td { input type="checkbox" name=(boxes.field) value=(one) aria-label={ "Select " (boxes.noun) " " (text(&one)) }; }
                                 (row)
                             }
                         }

@@ -17,11 +17,12 @@ use tokio::sync::Notify;
 
 use crate::backoff::Backoff;
 use crate::destinations::{Admission, Destinations};
-use crate::in_flight::{InFlight, Kept, Room};
+use crate::in_flight::{InFlight, Room};
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::attention::Attention;
 use crate::poller::channels::Channels;
+use crate::poller::kept::KeptClaims;
 use crate::poller::marking::Marking;
 use crate::poller::ordering_keys::OrderingKeys;
 use crate::poller::suspects::Suspects;
@@ -40,9 +41,6 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
 /// How long a poller waits that found nothing for which there is room, where tenants take turns: others may have room.
 const TURNS_AGAIN: Duration = Duration::from_millis(100);
-
-/// How long after a claim of the slots that are kept for destinations with nothing in flight there may be another.
-const KEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// How often the loop shows that it is alive while it waits.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
@@ -89,8 +87,8 @@ pub struct LastClaims {
     had_room_left: bool,
     /// The destinations that took nothing: walks passed over their rows.
     closed: HashSet<String>,
-    /// When a claim may next take of the slots that are kept for destinations with nothing in flight.
-    kept_from: Option<tokio::time::Instant>,
+    /// When one may take of the slots that are kept for destinations with nothing in flight.
+    kept: KeptClaims,
 }
 
 /// The rows of one claim.
@@ -255,8 +253,7 @@ impl Intake {
         let (claim, mut claimed) = self.claim(term, &channels, room, look, admission).await?;
         let all_keys = self.keys.looked(claimed.keys_left.take());
         if room.kept {
-            // Others have their turn meanwhile, where something is free for them.
-            self.last.kept_from = Some(tokio::time::Instant::now() + KEPT_AGAIN.max(began.elapsed()));
+            self.last.kept.claimed(began.elapsed(), self.in_flight.freed());
         }
         self.metrics.polled(began.elapsed());
         if self.turns.next().is_some() && !room.kept {
@@ -343,13 +340,10 @@ impl Intake {
 
     /// Waits until there is room, and what comes of messages can be recorded. None once the term is over, which it is where nothing
     /// will be recorded any more.
-    async fn room(&self, term: &Term) -> Option<Room> {
+    async fn room(&mut self, term: &Term) -> Option<Room> {
         let full = self.destinations.is_full();
         loop {
-            let kept = Kept {
-                slots: self.destinations.kept(),
-                from: self.last.kept_from.unwrap_or_else(tokio::time::Instant::now),
-            };
+            let kept = self.last.kept.of(self.destinations.kept(), self.in_flight.freed());
             if self.marking.death().is_some() {
                 term.end(TermEnd::Wedged);
             }

@@ -333,6 +333,22 @@ async fn destinations_are_paused_and_resumed_and_targets_forgotten() {
         let cleared = ada.send("/invalid-targets", "/invalid-targets/clear", &[("channel", "fcm")]).await;
         leads(&cleared, "/invalid-targets");
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_invalid_target").await, 1);
+
+        // Those that are ticked, of the channel that the list was of.
+        for (channel, target) in [("http", "d<script>"), ("http", "e"), ("fcm", "c")] {
+            outbox
+                .sql(&format!("INSERT INTO outbox_invalid_target (channel, target) VALUES ('{channel}', '{target}')"))
+                .await;
+        }
+        let ticked = ada.page("/invalid-targets?selected=yes&channel=http&target=c&target=d%3Cscript%3E").await;
+        assert!(words(&ticked).contains("Forget 2 targets"), "{}", words(&ticked));
+        let chosen = [("channel", "http"), ("target", "c"), ("target", "d<script>")];
+        leads(&ada.send("/invalid-targets", "/invalid-targets/clear", &chosen).await, "/invalid-targets");
+        let left = "SELECT count(*) FROM outbox_invalid_target WHERE target = 'e' OR channel = 'fcm'";
+        assert_eq!(outbox.number(left).await, 2);
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_invalid_target").await, 2);
+        let none = ada.look("/invalid-targets?selected=yes").await;
+        assert!(none.status == 400 && none.text.contains("tick the boxes of the targets"), "{}", none.text);
     }
 }
 

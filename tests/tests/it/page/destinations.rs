@@ -1,5 +1,7 @@
 //! What the pages say of destinations.
 
+use std::collections::HashSet;
+
 use outbox_schema::desk::Author;
 use outbox_schema::{ByHand as _, NewMessage};
 use outbox_tests::eventually;
@@ -75,14 +77,25 @@ async fn what_is_due_is_counted_as_far_as_it_is_looked_at() {
 
 /// Whoever writes rows can name any number of hosts that ask to be left alone.
 #[tokio::test]
-async fn a_hundred_destinations_are_listed_those_first_that_a_person_paused() {
+async fn a_page_lists_a_hundred_destinations_those_first_that_a_person_paused_and_the_next_one_the_others() {
     for outbox in outboxes::each().await {
         let stage = Stage::begin(&outbox, TOKENS).await;
         outbox.database.pause("https://z.example:443", None, &Author::default()).await.unwrap();
         outbox.hosts_that_asked_for_a_pause(120).await;
-        let page = stage.person(READS).await.page("/destinations").await;
-        let shown = words(&page);
-        assert_eq!(page.matches("<tr").count(), 1 + 100, "{shown}");
-        assert!(shown.contains("https://z.example:443") && shown.contains("21 others are left out"), "{shown}");
+        let reader = stage.person(READS).await;
+        let mut listed = HashSet::new();
+        for (path, count) in [("/destinations", 100), ("/destinations?after=100", 21)] {
+            let page = reader.page(path).await;
+            let shown = words(&page);
+            assert_eq!(page.matches("<tr").count(), 1 + count, "{shown}");
+            assert!(shown.contains("121 in all"), "{shown}");
+            assert_eq!(page.contains("href=\"/destinations?after=100\""), count == 100, "{page}");
+            assert_eq!(shown.contains("https://z.example:443"), count == 100, "{shown}");
+            let names = page.split("/destinations?destination=").skip(1);
+            listed.extend(names.filter_map(|rest| rest.split('"').next().map(str::to_owned)));
+        }
+        assert_eq!(listed.len(), 121);
+        let wrong = reader.look("/destinations?after=last").await;
+        assert!(wrong.status == 400 && wrong.text.contains("after"), "{}", wrong.text);
     }
 }
