@@ -47,21 +47,13 @@ struct State {
     let_go: bool,
 }
 
-/// Slots that are kept for destinations with nothing in flight.
-#[derive(Debug, Clone, Copy)]
+/// What is kept for destinations with nothing in flight.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Kept {
     /// The number of slots.
     pub slots: usize,
-    /// From when on a claim may take of them.
-    pub from: Instant,
-}
-
-impl Kept {
-    /// None is kept.
-    #[must_use]
-    pub fn none() -> Self {
-        Self { slots: 0, from: Instant::now() }
-    }
+    /// The bytes of payload, target and headers.
+    pub bytes: u64,
 }
 
 /// How much more a claim may take.
@@ -69,7 +61,7 @@ impl Kept {
 pub struct Room {
     /// The number of rows.
     pub messages: usize,
-    /// Whether the slots that are kept are among them.
+    /// Whether what is kept is among it.
     pub kept: bool,
     /// The bytes of payload, target and headers.
     pub bytes: u64,
@@ -79,7 +71,9 @@ pub struct Room {
 
 impl Room {
     fn beside(self, kept: Kept) -> Self {
-        Self { messages: self.messages.saturating_sub(kept.slots), ..self }
+        // A message that is as large as all that may be in flight goes where nothing else does.
+        let bytes = if self.empty { self.bytes } else { self.bytes.saturating_sub(kept.bytes) };
+        Self { messages: self.messages.saturating_sub(kept.slots), bytes, ..self }
     }
 }
 
@@ -91,12 +85,12 @@ impl InFlight {
 
     /// Waits until enough slots are free to be worth a claim: a quarter of them, or 64 of many, or any after a moment.
     /// (Half the cost of a claim of an eighth does not depend on its rows.) Where a destination is `full`, free slots
-    /// may be of no use to it. Then a quarter must have been freed since the last claim. Where few are free beside those that are
-    /// `kept`, a claim of these goes now and then.
+    /// may be of no use to it. Then a quarter must have been freed since the last claim. Where little is free beside what is
+    /// `kept`, a claim may take of that `from` then on.
     ///
     /// # Cancel safety
     /// Safe: nothing is reserved.
-    pub async fn room(&self, full: bool, kept: Kept) -> Room {
+    pub async fn room(&self, full: bool, kept: Kept, from: Instant) -> Room {
         let quarter = (self.max_messages / 4).max(1);
         let few = quarter.min(ENOUGH);
         let worthwhile = if full { quarter } else { few };
@@ -108,10 +102,10 @@ impl InFlight {
             let fresh = if full { self.state().freed_since_claim } else { room.messages };
             if all.messages == 0 || all.bytes == 0 {
                 freed.await;
-            } else if kept.slots > 0 && room.messages < few && Instant::now() >= kept.from {
+            } else if kept.slots > 0 && (room.messages < few || room.bytes == 0) && Instant::now() >= from {
                 return Room { kept: true, ..all };
-            } else if room.messages == 0 {
-                let _ = timeout_at(kept.from, freed).await;
+            } else if room.messages == 0 || room.bytes == 0 {
+                let _ = timeout_at(from, freed).await;
             } else if fresh >= worthwhile
                 || timeout_at(*until.get_or_insert_with(|| Instant::now() + LINGER), freed).await.is_err()
             {
@@ -301,12 +295,12 @@ mod tests {
         let claim = ClaimId::mint();
         in_flight.admit(claim, &[message(1, 300), message(2, 200)]);
         assert_eq!(
-            in_flight.room(false, Kept::none()).await,
+            in_flight.room(false, Kept::default(), Instant::now()).await,
             Room { messages: 6, kept: false, bytes: 500, empty: false }
         );
         in_flight.release(&[mark(claim, 1), mark(claim, 2)]);
         assert_eq!(
-            in_flight.room(false, Kept::none()).await,
+            in_flight.room(false, Kept::default(), Instant::now()).await,
             Room { messages: 8, kept: false, bytes: 1000, empty: true }
         );
     }
@@ -338,7 +332,7 @@ mod tests {
         in_flight.admit(claim, &[message(1, 10)]);
         let waiting = tokio::spawn({
             let in_flight = in_flight.clone();
-            async move { in_flight.room(false, Kept::none()).await }
+            async move { in_flight.room(false, Kept::default(), Instant::now()).await }
         });
         tokio::time::sleep(Duration::from_mins(1)).await;
         assert!(!waiting.is_finished());
@@ -355,9 +349,9 @@ mod tests {
         let marks: Vec<Mark> = (0..64).map(|id| mark(claim, id)).collect();
         in_flight.release(&marks);
         let began = Instant::now();
-        assert_eq!(in_flight.room(false, Kept::none()).await.messages, marks.len());
+        assert_eq!(in_flight.room(false, Kept::default(), Instant::now()).await.messages, marks.len());
         assert_eq!(began.elapsed(), Duration::ZERO);
-        assert_eq!(in_flight.room(true, Kept::none()).await.messages, marks.len());
+        assert_eq!(in_flight.room(true, Kept::default(), Instant::now()).await.messages, marks.len());
         assert_eq!(began.elapsed(), LINGER);
     }
 
@@ -366,9 +360,9 @@ mod tests {
         const AGAIN: Duration = Duration::from_millis(50);
         let in_flight = InFlight::new(64, 1000);
         let (claim, began) = (ClaimId::mint(), Instant::now());
-        let kept = || Kept { slots: 8, from: began + AGAIN };
+        let kept = Kept { slots: 8, bytes: 125 };
         let room = async || {
-            let Room { messages, kept, .. } = in_flight.room(false, kept()).await;
+            let Room { messages, kept, .. } = in_flight.room(false, kept, began + AGAIN).await;
             (messages, kept)
         };
         in_flight.admit(claim, &(0..40).map(|id| message(id, 1)).collect::<Vec<_>>());
@@ -382,6 +376,15 @@ mod tests {
         assert_eq!(room().await, (9, true), "few others are free");
         in_flight.release(&(0..15).map(|id| mark(claim, id)).collect::<Vec<_>>());
         assert_eq!(room().await, (16, false));
+        in_flight.admit(ClaimId::mint(), &[message(60, 900)]);
+        assert_eq!(room().await, (23, true), "few bytes are free");
+    }
+
+    #[tokio::test]
+    async fn a_message_as_large_as_all_that_may_be_in_flight_has_room_where_nothing_is() {
+        let kept = Kept { slots: 8, bytes: 125 };
+        let room = InFlight::new(64, 1000).room(false, kept, Instant::now()).await;
+        assert_eq!((room.messages, room.bytes), (56, 1000));
     }
 
     #[tokio::test(start_paused = true)]
@@ -400,7 +403,7 @@ mod tests {
         let began = Instant::now();
         let room = tokio::select! {
             biased;
-            room = in_flight.room(false, Kept::none()) => room,
+            room = in_flight.room(false, Kept::default(), Instant::now()) => room,
             () = trickle => panic!("it waited for all"),
         };
         assert_eq!(began.elapsed(), LINGER);

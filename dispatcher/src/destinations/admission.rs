@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::destination::{Closed, Destination, Standing};
 use super::{Destinations, State};
+use crate::in_flight::Kept;
 
 /// Where so many destinations are in use at most, a claim is told of all. It asks about others where it meets many.
 const MOST_TOLD: usize = 512;
@@ -26,7 +27,7 @@ pub struct Admission {
     pub rooms: Vec<DestinationRoom>,
     /// The rows and bytes that all strangers together may get.
     pub strangers: Strangers,
-    /// Whether the claim takes of the slots that are kept for destinations that have answered and have nothing in flight.
+    /// Whether the claim takes of what is kept for destinations that have answered and have nothing in flight.
     pub(super) kept: bool,
     /// Whether the claim asks about all strangers that it meets, and not only about many: one of them may take nothing.
     pub(super) doubts: bool,
@@ -47,7 +48,7 @@ impl Admission {
 }
 
 impl Destinations {
-    /// What the next claim may take. No message is larger than `largest`, in bytes. `kept` says whether it takes of the slots that are
+    /// What the next claim may take. No message is larger than `largest`, in bytes. `kept` says whether it takes of what is
     /// [`kept`](Self::kept).
     pub fn admission(&self, largest: u64, kept: bool) -> Admission {
         self.awaits_answers(kept);
@@ -104,12 +105,17 @@ impl Destinations {
         admission
     }
 
-    /// How many slots are kept for destinations that have answered and have nothing in flight: an eighth of those that no slow
-    /// destination holds. Each gets one message there. So a few that fall silent together do not take all slots.
-    pub fn kept(&self) -> usize {
+    /// What is kept for destinations that have answered and have nothing in flight: an eighth of the slots and bytes that no slow
+    /// destination holds. Each gets one message there. So those that fall silent together do not take all. Nothing is kept where
+    /// there is only one.
+    pub fn kept(&self) -> Kept {
         let (now, state) = (Instant::now(), self.state());
-        let slow = state.known.values().map(|destination| destination.held_if_slow(now)).sum();
-        self.slots(&state).kept(slow)
+        if self.slots(&state).alone {
+            return Kept::default();
+        }
+        let slow = state.known.values().filter(|destination| destination.is_slow(now)).map(Destination::in_flight);
+        let (slots, bytes) = slow.fold((0, 0), |held, of| (held.0 + of.0, held.1 + of.1));
+        Kept { slots: self.slots.saturating_sub(slots) / 8, bytes: self.max_bytes.saturating_sub(bytes) / 8 }
     }
 
     /// A claim is told of idle destinations that were used within this time: of all, or of those used last. The others rest, so that

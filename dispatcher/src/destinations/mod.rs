@@ -219,7 +219,7 @@ impl Destinations {
     }
 
     /// Notes whether a destination without room, or one that is being probed, has yet to answer when a claim begins. In a claim of
-    /// the slots that are `kept`, no other has room.
+    /// what is `kept`, no other has room.
     fn awaits_answers(&self, kept: bool) {
         // Counted first: an answer that comes now is one since.
         let so_far = self.state().answers;

@@ -6,8 +6,8 @@
 //! three quarters. Where only one destination is in use, it may have all slots, or half of them where it is slow. A channel's own
 //! `max_in_flight` replaces these shares.
 //!
-//! An eighth of the slots is kept for destinations that have answered and have nothing in flight. Each gets one message there. So
-//! destinations that fall silent together leave slots to others, unless they are more than there are slots.
+//! An eighth of the slots and bytes is kept for destinations that have answered and have nothing in flight. Each gets one message
+//! there. So destinations that fall silent together leave slots to others, unless they are more than there are slots.
 
 use std::time::Duration;
 
@@ -49,11 +49,6 @@ impl Slots {
     /// The most that all strangers may have in flight together.
     pub(super) fn of_strangers(self) -> usize {
         (self.all / 8).max(1)
-    }
-
-    /// The slots that are kept for destinations with nothing in flight, where slow ones hold so many.
-    pub(super) fn kept(self, slow: usize) -> usize {
-        if self.alone { 0 } else { self.all.saturating_sub(slow) / 8 }
     }
 
     /// The most that all slow destinations may have in flight together.

@@ -8,7 +8,7 @@ pub mod claim;
 pub mod handle;
 pub mod hints;
 pub(crate) mod kept;
-mod leftover;
+pub(crate) mod leftover;
 pub(crate) mod mark;
 pub mod marking;
 pub(crate) mod ordering_keys;

@@ -345,12 +345,12 @@ impl Destination {
         if shares { self.window.in_flight } else { 0 }
     }
 
-    /// The messages in flight, where the destination is slow.
-    pub(super) fn held_if_slow(&self, now: Instant) -> usize {
-        if self.window.is_slow(now) { self.window.in_flight } else { 0 }
+    /// Whether the destination answers slowly, or has not yet answered what it was sent long ago.
+    pub(super) fn is_slow(&self, now: Instant) -> bool {
+        self.window.is_slow(now)
     }
 
-    /// The most of its `room` that it gets where a claim takes of the slots that are kept for those with nothing in flight. Its
+    /// The most of its `room` that it gets where a claim takes of what is kept for those with nothing in flight. Its
     /// channel's own limit goes before what is kept.
     pub(super) fn of_the_kept(&self, room: usize) -> usize {
         match (self.limits.max_in_flight, self.window.in_flight) {

@@ -9,6 +9,7 @@ use outbox_adapters::Answer;
 use outbox_schema::{DeadReason, Identity, Outcome, Scope};
 
 use super::window::FIRST;
+use crate::in_flight::Kept;
 use super::*;
 
 const SLOTS: usize = 512;
@@ -310,7 +311,7 @@ async fn an_answer_that_came_while_a_claim_ran_makes_room_for_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_the_slots_that_are_kept_one_goes_to_each_destination_that_has_answered_and_has_nothing_in_flight() {
+async fn of_what_is_kept_one_message_goes_to_each_destination_that_has_answered_and_has_nothing_in_flight() {
     let destinations = destinations(Limits::default());
     for destination in ["busy", "idle"] {
         destinations.send(destination, &delivered(), QUICK);
@@ -331,7 +332,7 @@ async fn of_the_slots_that_are_kept_one_goes_to_each_destination_that_has_answer
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_own_limit_of_a_channel_goes_before_the_slots_that_are_kept() {
+async fn the_own_limit_of_a_channel_goes_before_what_is_kept() {
     let destinations = destinations(Limits { max_in_flight: Some(300), rate: None });
     destinations.send("busy", &delivered(), QUICK);
     destinations.answers("busy");
@@ -341,16 +342,18 @@ async fn the_own_limit_of_a_channel_goes_before_the_slots_that_are_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_eighth_of_the_slots_that_no_slow_destination_holds_is_kept_where_there_are_several() {
+async fn an_eighth_of_what_no_slow_destination_holds_is_kept_where_there_are_several() {
     let destinations = destinations(Limits::default());
-    assert_eq!(destinations.kept(), 0, "there is none to keep them for");
+    assert_eq!(destinations.kept(), Kept::default(), "there is none to keep it for");
     destinations.send("quick", &delivered(), QUICK);
     destinations.answers("quick");
-    assert_eq!(destinations.kept(), 0, "it is the only one");
-    destinations.admitted(&vec![to("silent"); 256]);
-    assert_eq!(destinations.kept(), SLOTS / 8);
+    assert_eq!(destinations.kept(), Kept::default(), "it is the only one");
+    let message = Message { payload: "x".repeat(1 << 16), target: String::new(), ..to("silent") };
+    destinations.admitted(&vec![message.clone(); 256]);
+    assert_eq!(destinations.kept(), Kept { slots: SLOTS / 8, bytes: 8 << 20 });
     tokio::time::advance(window::SLOW).await;
-    assert_eq!(destinations.kept(), SLOTS / 16);
+    let left = (64 << 20) - 256 * message.weight();
+    assert_eq!(destinations.kept(), Kept { slots: SLOTS / 16, bytes: left / 8 });
 }
 
 #[tokio::test(start_paused = true)]

@@ -87,7 +87,7 @@ pub struct LastClaims {
     had_room_left: bool,
     /// The destinations that took nothing: walks passed over their rows.
     closed: HashSet<String>,
-    /// When one may take of the slots that are kept for destinations with nothing in flight.
+    /// When one may take of what is kept for destinations with nothing in flight.
     kept: KeptClaims,
 }
 
@@ -343,7 +343,7 @@ impl Intake {
     async fn room(&mut self, term: &Term) -> Option<Room> {
         let full = self.destinations.is_full();
         loop {
-            let kept = self.last.kept.of(self.destinations.kept(), self.in_flight.freed());
+            let (kept, from) = (self.destinations.kept(), self.last.kept.from(self.in_flight.freed()));
             if self.marking.death().is_some() {
                 term.end(TermEnd::Wedged);
             }
@@ -351,7 +351,7 @@ impl Intake {
             tokio::select! {
                 biased;
                 () = term.ended() => return None,
-                room = self.in_flight.room(full, kept), if self.marking.stuck().is_none() => return Some(room),
+                room = self.in_flight.room(full, kept, from), if self.marking.stuck().is_none() => return Some(room),
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {}
             }
         }

@@ -156,7 +156,7 @@ impl<'a> Replicas<'a> {
         let replica = &mut self.fleet[replica];
         let room = tokio::select! {
             biased;
-            room = replica.in_flight.room(false, Kept::none()) => room.messages,
+            room = replica.in_flight.room(false, Kept::default(), tokio::time::Instant::now()) => room.messages,
             () = std::future::ready(()) => 0,
         };
         (replica.room, replica.excluded) = (room, replica.in_flight.excluded());
