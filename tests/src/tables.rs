@@ -212,7 +212,7 @@ impl Tables {
         T: for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, MySqlRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
     {
         eventually("the tables are read", PATIENCE, async || match self.read(sql).await {
-            Err(sqlx::Error::Io(_)) => None,
+            Err(error) if is_cut(&error) => None,
             rows => Some(rows.unwrap()),
         })
         .await
@@ -228,5 +228,16 @@ impl Tables {
             Database::MySql(pool) => sqlx::query_as(sql("SIGNED")).fetch_all(pool).await,
             Database::Sqlite(pool) => sqlx::query_as(sql("INTEGER")).fetch_all(pool).await,
         }
+    }
+}
+
+/// Whether a connection has ended, or its server ends it: class 08, and "operator intervention" of PostgreSQL.
+fn is_cut(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => {
+            error.code().is_some_and(|state| state.starts_with("08") || state.starts_with("57P"))
+        }
+        _ => false,
     }
 }
