@@ -9,8 +9,8 @@ use outbox_adapters::Answer;
 use outbox_schema::{DeadReason, Identity, Outcome, Scope};
 
 use super::window::FIRST;
-use crate::in_flight::Kept;
 use super::*;
+use crate::in_flight::Kept;
 
 const SLOTS: usize = 512;
 const LONGEST: Duration = Duration::from_hours(1);
