@@ -102,7 +102,7 @@ impl InFlight {
             let fresh = if full { self.state().freed_since_claim } else { room.messages };
             if all.messages == 0 || all.bytes == 0 {
                 freed.await;
-            } else if kept.slots > 0 && (room.messages < few || room.bytes == 0) && Instant::now() >= from {
+            } else if kept != Kept::default() && (room.messages < few || room.bytes == 0) && Instant::now() >= from {
                 return Room { kept: true, ..all };
             } else if room.messages == 0 || room.bytes == 0 {
                 let _ = timeout_at(from, freed).await;
@@ -378,6 +378,15 @@ mod tests {
         assert_eq!(room().await, (16, false));
         in_flight.admit(ClaimId::mint(), &[message(60, 900)]);
         assert_eq!(room().await, (23, true), "few bytes are free");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_are_kept_also_where_no_slot_is() {
+        let in_flight = InFlight::new(4, 1000);
+        in_flight.admit(ClaimId::mint(), &[message(1, 900)]);
+        let kept = Kept { slots: 0, bytes: 125 };
+        let room = in_flight.room(false, kept, Instant::now()).await;
+        assert_eq!((room.messages, room.bytes, room.kept), (3, 100, true));
     }
 
     #[tokio::test]
