@@ -47,13 +47,51 @@ struct State {
     let_go: bool,
 }
 
-/// What is kept for destinations with nothing in flight.
+/// What is kept for destinations that have less in flight than others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Kept {
     /// The number of slots.
     pub slots: usize,
     /// The bytes of payload, target and headers.
     pub bytes: u64,
+    /// Whether a half of it is for those with less than their share. The other half is for those with nothing in flight.
+    pub shared: bool,
+}
+
+/// When claims may take of what is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct KeptFrom {
+    /// For destinations with less than their share.
+    pub below_shares: Instant,
+    /// For destinations with nothing in flight.
+    pub idle: Instant,
+}
+
+impl KeptFrom {
+    /// The same time for both.
+    pub fn both(from: Instant) -> Self {
+        Self { below_shares: from, idle: from }
+    }
+}
+
+/// The destinations for which a claim takes messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takers {
+    /// All of them.
+    All,
+    /// All of them, none more than its share.
+    WithinShares,
+    /// Those with less than their share, of what is kept.
+    BelowShares,
+    /// Those with nothing in flight, one message each, of what is kept.
+    Idle,
+}
+
+impl Takers {
+    /// Whether the claim takes of what is kept.
+    pub fn are_kept_for(self) -> bool {
+        matches!(self, Self::BelowShares | Self::Idle)
+    }
 }
 
 /// How much more a claim may take.
@@ -61,8 +99,8 @@ pub struct Kept {
 pub struct Room {
     /// The number of rows.
     pub messages: usize,
-    /// Whether what is kept is among it.
-    pub kept: bool,
+    /// For whom it is.
+    pub takers: Takers,
     /// The bytes of payload, target and headers.
     pub bytes: u64,
     /// Whether no message of this process is in flight.
@@ -75,6 +113,16 @@ impl Room {
         let bytes = if self.empty { self.bytes } else { self.bytes.saturating_sub(kept.bytes) };
         Self { messages: self.messages.saturating_sub(kept.slots), bytes, ..self }
     }
+
+    /// What a claim may take that takes of what is kept, and from when on.
+    fn of(self, kept: Kept, from: KeptFrom) -> (Self, Instant) {
+        let half = self.beside(Kept { slots: kept.slots / 2, bytes: kept.bytes / 2, ..kept });
+        if kept.shared && half.messages > 0 && half.bytes > 0 {
+            (Self { takers: Takers::BelowShares, ..half }, from.below_shares)
+        } else {
+            (Self { takers: Takers::Idle, ..self }, from.idle)
+        }
+    }
 }
 
 impl InFlight {
@@ -86,11 +134,11 @@ impl InFlight {
     /// Waits until enough slots are free to be worth a claim: a quarter of them, or 64 of many, or any after a moment.
     /// (Half the cost of a claim of an eighth does not depend on its rows.) Where a destination is `full`, free slots
     /// may be of no use to it. Then a quarter must have been freed since the last claim. Where little is free beside what is
-    /// `kept`, a claim may take of that `from` then on.
+    /// `kept`, a claim may take of that, `from` then on.
     ///
     /// # Cancel safety
     /// Safe: nothing is reserved.
-    pub async fn room(&self, full: bool, kept: Kept, from: Instant) -> Room {
+    pub async fn room(&self, full: bool, kept: Kept, from: KeptFrom) -> Room {
         let quarter = (self.max_messages / 4).max(1);
         let few = quarter.min(ENOUGH);
         let worthwhile = if full { quarter } else { few };
@@ -99,11 +147,15 @@ impl InFlight {
             let freed = self.freed.notified();
             let all = self.present_room();
             let room = all.beside(kept);
+            let (of_the_kept, from) = all.of(kept, from);
             let fresh = if full { self.state().freed_since_claim } else { room.messages };
             if all.messages == 0 || all.bytes == 0 {
                 freed.await;
-            } else if kept != Kept::default() && (room.messages < few || room.bytes == 0) && Instant::now() >= from {
-                return Room { kept: true, ..all };
+            } else if kept != Kept::default()
+                && (room.messages < few.min(kept.slots.div_ceil(2)) || room.bytes == 0)
+                && Instant::now() >= from
+            {
+                return of_the_kept;
             } else if room.messages == 0 || room.bytes == 0 {
                 let _ = timeout_at(from, freed).await;
             } else if fresh >= worthwhile
@@ -258,7 +310,7 @@ impl InFlight {
         let state = self.state();
         Room {
             messages: self.max_messages.saturating_sub(state.messages.len()),
-            kept: false,
+            takers: Takers::All,
             bytes: self.max_bytes.saturating_sub(state.bytes),
             empty: state.messages.is_empty(),
         }
@@ -278,6 +330,10 @@ mod tests {
         Message { payload: "x".repeat(bytes), target: String::new(), ..crate::fixtures::message(id) }
     }
 
+    fn now() -> KeptFrom {
+        KeptFrom::both(Instant::now())
+    }
+
     #[test]
     fn a_claim_is_finished_by_the_group_that_has_its_last_row() {
         let in_flight = InFlight::new(8, 1000);
@@ -295,13 +351,13 @@ mod tests {
         let claim = ClaimId::mint();
         in_flight.admit(claim, &[message(1, 300), message(2, 200)]);
         assert_eq!(
-            in_flight.room(false, Kept::default(), Instant::now()).await,
-            Room { messages: 6, kept: false, bytes: 500, empty: false }
+            in_flight.room(false, Kept::default(), now()).await,
+            Room { messages: 6, takers: Takers::All, bytes: 500, empty: false }
         );
         in_flight.release(&[mark(claim, 1), mark(claim, 2)]);
         assert_eq!(
-            in_flight.room(false, Kept::default(), Instant::now()).await,
-            Room { messages: 8, kept: false, bytes: 1000, empty: true }
+            in_flight.room(false, Kept::default(), now()).await,
+            Room { messages: 8, takers: Takers::All, bytes: 1000, empty: true }
         );
     }
 
@@ -332,7 +388,7 @@ mod tests {
         in_flight.admit(claim, &[message(1, 10)]);
         let waiting = tokio::spawn({
             let in_flight = in_flight.clone();
-            async move { in_flight.room(false, Kept::default(), Instant::now()).await }
+            async move { in_flight.room(false, Kept::default(), now()).await }
         });
         tokio::time::sleep(Duration::from_mins(1)).await;
         assert!(!waiting.is_finished());
@@ -349,9 +405,9 @@ mod tests {
         let marks: Vec<Mark> = (0..64).map(|id| mark(claim, id)).collect();
         in_flight.release(&marks);
         let began = Instant::now();
-        assert_eq!(in_flight.room(false, Kept::default(), Instant::now()).await.messages, marks.len());
+        assert_eq!(in_flight.room(false, Kept::default(), now()).await.messages, marks.len());
         assert_eq!(began.elapsed(), Duration::ZERO);
-        assert_eq!(in_flight.room(true, Kept::default(), Instant::now()).await.messages, marks.len());
+        assert_eq!(in_flight.room(true, Kept::default(), now()).await.messages, marks.len());
         assert_eq!(began.elapsed(), LINGER);
     }
 
@@ -360,10 +416,10 @@ mod tests {
         const AGAIN: Duration = Duration::from_millis(50);
         let in_flight = InFlight::new(64, 1000);
         let (claim, began) = (ClaimId::mint(), Instant::now());
-        let kept = Kept { slots: 8, bytes: 125 };
+        let kept = Kept { slots: 8, bytes: 125, shared: false };
         let room = async || {
-            let Room { messages, kept, .. } = in_flight.room(false, kept, began + AGAIN).await;
-            (messages, kept)
+            let Room { messages, takers, .. } = in_flight.room(false, kept, KeptFrom::both(began + AGAIN)).await;
+            (messages, takers.are_kept_for())
         };
         in_flight.admit(claim, &(0..40).map(|id| message(id, 1)).collect::<Vec<_>>());
         assert_eq!(room().await, (16, false));
@@ -381,18 +437,34 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_half_of_what_is_kept_is_for_those_with_less_than_their_share() {
+        let in_flight = InFlight::new(64, 1000);
+        let claim = ClaimId::mint();
+        let kept = Kept { slots: 8, bytes: 125, shared: true };
+        let room = async || {
+            let room = in_flight.room(false, kept, now()).await;
+            (room.messages, room.bytes, room.takers)
+        };
+        in_flight.admit(claim, &(0..56).map(|id| message(id, 1)).collect::<Vec<_>>());
+        let left = 1000 - 56;
+        assert_eq!(room().await, (4, left - 62, Takers::BelowShares));
+        in_flight.admit(claim, &(56..60).map(|id| message(id, 1)).collect::<Vec<_>>());
+        assert_eq!(room().await, (4, left - 4, Takers::Idle), "the other half");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn bytes_are_kept_also_where_no_slot_is() {
         let in_flight = InFlight::new(4, 1000);
         in_flight.admit(ClaimId::mint(), &[message(1, 900)]);
-        let kept = Kept { slots: 0, bytes: 125 };
-        let room = in_flight.room(false, kept, Instant::now()).await;
-        assert_eq!((room.messages, room.bytes, room.kept), (3, 100, true));
+        let kept = Kept { slots: 0, bytes: 125, shared: false };
+        let room = in_flight.room(false, kept, now()).await;
+        assert_eq!((room.messages, room.bytes, room.takers), (3, 100, Takers::Idle));
     }
 
     #[tokio::test]
     async fn a_message_as_large_as_all_that_may_be_in_flight_has_room_where_nothing_is() {
-        let kept = Kept { slots: 8, bytes: 125 };
-        let room = InFlight::new(64, 1000).room(false, kept, Instant::now()).await;
+        let kept = Kept { slots: 8, bytes: 125, shared: false };
+        let room = InFlight::new(64, 1000).room(false, kept, now()).await;
         assert_eq!((room.messages, room.bytes), (56, 1000));
     }
 
@@ -412,7 +484,7 @@ mod tests {
         let began = Instant::now();
         let room = tokio::select! {
             biased;
-            room = in_flight.room(false, Kept::default(), Instant::now()) => room,
+            room = in_flight.room(false, Kept::default(), now()) => room,
             () = trickle => panic!("it waited for all"),
         };
         assert_eq!(began.elapsed(), LINGER);

@@ -7,8 +7,9 @@ use outbox_schema::{Message, Strangers};
 use tokio::time::Instant;
 
 use super::destination::{Closed, Destination, Standing};
+use super::shares::LEAST_SHARE;
 use super::{Destinations, State};
-use crate::in_flight::Kept;
+use crate::in_flight::Takers;
 
 /// Where so many destinations are in use at most, a claim is told of all. It asks about others where it meets many.
 const MOST_TOLD: usize = 512;
@@ -27,8 +28,10 @@ pub struct Admission {
     pub rooms: Vec<DestinationRoom>,
     /// The rows and bytes that all strangers together may get.
     pub strangers: Strangers,
-    /// Whether the claim takes of what is kept for destinations that have answered and have nothing in flight.
-    pub(super) kept: bool,
+    /// For whom the claim takes messages.
+    pub(super) takers: Takers,
+    /// How many messages each destination may have in flight where it is kept to its share.
+    pub(super) share: usize,
     /// Whether the claim asks about all strangers that it meets, and not only about many: one of them may take nothing.
     pub(super) doubts: bool,
 }
@@ -42,22 +45,22 @@ impl Admission {
 
     /// How much of its `room` a destination gets.
     pub(super) fn of(&self, destination: &Destination, room: usize) -> u32 {
-        let room = if self.kept { destination.of_the_kept(room) } else { room };
+        let room = destination.for_takers(self.takers, self.share, room);
         u32::try_from(room).unwrap_or(u32::MAX)
     }
 }
 
 impl Destinations {
-    /// What the next claim may take. No message is larger than `largest`, in bytes. `kept` says whether it takes of what is
-    /// [`kept`](Self::kept).
-    pub fn admission(&self, largest: u64, kept: bool) -> Admission {
-        self.awaits_answers(kept);
+    /// What the next claim may take, which is for these `takers`. No message is larger than `largest`, in bytes.
+    pub fn admission(&self, largest: u64, takers: Takers) -> Admission {
+        self.awaits_answers(takers);
         let mut admission = Admission {
             closed: Vec::new(),
             closed_channels: Vec::new(),
             rooms: Vec::new(),
             strangers: Strangers { rows: 0, bytes: 0, ask: true },
-            kept,
+            takers,
+            share: self.share().max(LEAST_SHARE),
             doubts: self.bound(),
         };
         let told_within = self.told_within();
@@ -92,10 +95,10 @@ impl Destinations {
         let unmet = state.allowed.iter().filter(|(channel, _)| !state.known.contains_key(*channel));
         admission.rooms.extend(unmet.map(|(channel, limits)| DestinationRoom {
             destination: channel.clone(),
-            room: limits.own_room(self.slots).min(if kept && limits.max_in_flight.is_none() { 1 } else { u32::MAX }),
+            room: limits.own_room(self.slots, takers, admission.share),
         }));
         drop(state);
-        let left = if kept { 0 } else { self.state().strangers.left(rows) };
+        let left = if takers.are_kept_for() { 0 } else { self.state().strangers.left(rows) };
         admission.strangers.rows = u32::try_from(left).unwrap_or(u32::MAX);
         // The largest message that there may be goes where none is on its way.
         admission.strangers.bytes = match bytes {
@@ -103,19 +106,6 @@ impl Destinations {
             bytes => (self.max_bytes / 8).saturating_sub(bytes),
         };
         admission
-    }
-
-    /// What is kept for destinations that have answered and have nothing in flight: an eighth of the slots and bytes that no slow
-    /// destination holds. Each gets one message there. So those that fall silent together do not take all. Nothing is kept where
-    /// there is only one.
-    pub fn kept(&self) -> Kept {
-        let (now, state) = (Instant::now(), self.state());
-        if self.slots(&state).alone {
-            return Kept::default();
-        }
-        let slow = state.known.values().filter(|destination| destination.is_slow(now)).map(Destination::in_flight);
-        let (slots, bytes) = slow.fold((0, 0), |held, of| (held.0 + of.0, held.1 + of.1));
-        Kept { slots: self.slots.saturating_sub(slots) / 8, bytes: self.max_bytes.saturating_sub(bytes) / 8 }
     }
 
     /// A claim is told of idle destinations that were used within this time: of all, or of those used last. The others rest, so that

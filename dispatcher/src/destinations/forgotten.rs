@@ -75,7 +75,7 @@ impl Destinations {
     /// them. The next claims are told of those that take nothing.
     pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) {
         let mut state = self.state();
-        if !admission.kept && (!admission.doubts || met.len() > admission.strangers.rows as usize) {
+        if !admission.takers.are_kept_for() && (!admission.doubts || met.len() > admission.strangers.rows as usize) {
             state.strangers.is_wanted();
         }
         let at = self.situation(&state);

@@ -2,6 +2,7 @@
 
 use super::rate::RateLimit;
 use super::window::{self, Slots};
+use crate::in_flight::Takers;
 
 /// The limits of a channel for each of its destinations.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -18,9 +19,10 @@ impl Limits {
         self.room_of(window::STRANGER, slots)
     }
 
-    /// The same of the destination that the settings of the channel name.
-    pub(super) fn own_room(&self, slots: usize) -> u32 {
-        self.room_of(window::FIRST, slots)
+    /// The same of the destination that the settings of the channel name, in a claim for these takers.
+    pub(super) fn own_room(&self, slots: usize, takers: Takers, share: usize) -> u32 {
+        let room = self.for_takers(takers, share, 0, self.room_of(window::FIRST, slots) as usize);
+        u32::try_from(room).unwrap_or(u32::MAX)
     }
 
     fn room_of(&self, first: usize, slots: usize) -> u32 {
@@ -34,6 +36,18 @@ impl Limits {
         let burst = self.rate.map_or(usize::MAX, |rate| rate.burst_at_most());
         let most = self.max_in_flight.unwrap_or(usize::MAX).min(burst);
         u32::try_from(most).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs())
+    }
+
+    /// How much of its `room` a destination gets that has so many messages in flight, where `share` is the share of each. The own
+    /// limit of a channel goes before shares.
+    pub(super) fn for_takers(&self, takers: Takers, share: usize, in_flight: usize, room: usize) -> usize {
+        match takers {
+            _ if self.max_in_flight.is_some() => room,
+            Takers::All => room,
+            Takers::WithinShares | Takers::BelowShares => room.min(share.saturating_sub(in_flight)),
+            Takers::Idle if in_flight == 0 => room.min(1),
+            Takers::Idle => 0,
+        }
     }
 
     /// Takes the stricter of each pair of limits.

@@ -16,6 +16,7 @@ mod holds;
 mod keeper;
 mod limits;
 mod rate;
+mod shares;
 mod shown;
 mod strangers;
 mod window;
@@ -40,6 +41,7 @@ pub use self::shown::{DestinationNow, DestinationsNow};
 use self::strangers::Budget;
 pub use self::strangers::{Place, Silent};
 use self::window::Slots;
+use crate::in_flight::Takers;
 
 /// The longest deferral of a row. After it the row is met again, whatever has become of its destination.
 const FAR: Duration = Duration::from_mins(5);
@@ -196,7 +198,8 @@ impl Destinations {
                 let new = at_rest.remove(destination).unwrap_or_else(|| {
                     let limits = allowed.get(channel).copied().unwrap_or_default();
                     if destination == channel {
-                        Destination::of(channel, allowed, limits.own_room(self.slots) as usize, now).of_the_settings()
+                        Destination::of(channel, allowed, limits.own_room(self.slots, Takers::All, 0) as usize, now)
+                            .of_the_settings()
                     } else {
                         Destination::of(channel, allowed, limits.first_room(self.slots) as usize, now)
                     }
@@ -218,12 +221,12 @@ impl Destinations {
         self.has_answered(state);
     }
 
-    /// Notes whether a destination without room, or one that is being probed, has yet to answer when a claim begins. In a claim of
-    /// what is `kept`, no other has room.
-    fn awaits_answers(&self, kept: bool) {
+    /// Notes whether a destination without room, or one that is being probed, has yet to answer when a claim for these takers
+    /// begins. Where they are not all, others have no room.
+    fn awaits_answers(&self, takers: Takers) {
         // Counted first: an answer that comes now is one since.
         let so_far = self.state().answers;
-        let waits = kept || self.waits_for_answers();
+        let waits = takers != Takers::All || self.waits_for_answers();
         self.state().awaited = waits.then_some(so_far);
     }
 

@@ -6,8 +6,7 @@
 //! three quarters. Where only one destination is in use, it may have all slots, or half of them where it is slow. A channel's own
 //! `max_in_flight` replaces these shares.
 //!
-//! An eighth of the slots and bytes is kept for destinations that have answered and have nothing in flight. Each gets one message
-//! there. So destinations that fall silent together leave slots to others, unless they are more than there are slots.
+//! Where slots are scarce, those with little in flight go first: see `shares`.
 
 use std::time::Duration;
 

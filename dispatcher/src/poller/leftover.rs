@@ -60,7 +60,7 @@ impl Intake {
             self.start.forget();
             self.turns.leftover.forget();
         }
-        if self.turns.leftover.is_empty() || room.kept {
+        if self.turns.leftover.is_empty() || room.takers.are_kept_for() {
             return Some(None);
         }
         let (channels, began) = (self.channels.current(), Instant::now());

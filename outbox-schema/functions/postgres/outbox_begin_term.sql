@@ -7,6 +7,7 @@ DECLARE
     term   outbox_term%ROWTYPE;
     minted bigint;
 BEGIN
+    PERFORM outbox_fresh_plans();
     INSERT INTO outbox_term (shard, epoch, holder, started_at)
     VALUES (p_shard, 0, '', clock_timestamp()) ON CONFLICT (shard) DO NOTHING;
     SELECT * INTO term FROM outbox_term WHERE shard = p_shard FOR UPDATE;

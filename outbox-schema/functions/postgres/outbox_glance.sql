@@ -77,12 +77,18 @@ BEGIN
                        o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes
                 FROM outbox o
                 WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
-                  AND (((hashtextextended(o.channel, 0) & 32767) << 48)
-                       | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)) = of.tenant
-                  AND o.priority = start.priority AND o.available_at <= now() AND (o.available_at, o.id) > (start.at, start.id)
+                  -- As in outbox_turns.
+                  AND ((((hashtextextended(o.channel, 0) & 32767) << 48)
+                       | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)),
+                       o.priority, o.available_at, o.id) > (of.tenant, start.priority, start.at, start.id)
+                  AND ((((hashtextextended(o.channel, 0) & 32767) << 48)
+                       | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)),
+                       o.priority, o.available_at) <= (of.tenant, start.priority, now())
                   AND o.id NOT IN (SELECT unnest(p_excluded))
                   AND o.destination NOT IN (SELECT unnest(p_closed))
-                ORDER BY o.available_at, o.id LIMIT of.room) due
+                ORDER BY (((hashtextextended(o.channel, 0) & 32767) << 48)
+                          | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)),
+                         o.priority, o.available_at, o.id LIMIT of.room) due
             ORDER BY due.priority DESC, due.available_at, due.id LIMIT of.room) share
         ORDER BY of_channel, (of.base - p_turn) & 281474976710655
     ) turns;

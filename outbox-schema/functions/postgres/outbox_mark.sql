@@ -6,6 +6,7 @@ AS $$
 DECLARE
     standing uuid[];
 BEGIN
+    PERFORM outbox_fresh_plans();
     SELECT array_agg(locked.id) INTO standing
     FROM (SELECT c.id FROM outbox_claim c WHERE c.id = ANY (p_claims) ORDER BY c.id FOR UPDATE) locked;
 

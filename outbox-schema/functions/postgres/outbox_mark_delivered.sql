@@ -13,6 +13,7 @@ DECLARE
     standing uuid[];
     taken    integer;
 BEGIN
+    PERFORM outbox_fresh_plans();
     SELECT array_agg(locked.id) INTO standing
     FROM (SELECT c.id FROM outbox_claim c WHERE c.id = ANY (p_claims) ORDER BY c.id FOR UPDATE) locked;
 

@@ -10,6 +10,7 @@ DECLARE
     settled uuid[];
     doubt record;
 BEGIN
+    PERFORM outbox_fresh_plans();
     PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
     SELECT array_agg(locked.id) INTO settled
     FROM (

@@ -35,9 +35,9 @@ CREATE OR REPLACE FUNCTION outbox_take(
     p_keys_from bigint, p_keys_until bigint
 ) RETURNS SETOF outbox_taken
 LANGUAGE plpgsql
--- The walk must follow the index that ends at its LIMIT, also before the table has been analysed. So there is but one plan
--- to choose: to plan anew for the arguments of each call took as long as the walk.
-SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
+-- The walk must follow the index that ends at its LIMIT, also before the table has been analysed: no other is to be sorted. So there is
+-- but one plan to choose: to plan anew for the arguments of each call took as long as the walk.
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     leads        boolean;
@@ -78,6 +78,7 @@ DECLARE
     all_fit      boolean;
     longest      bigint;
 BEGIN
+    PERFORM outbox_fresh_plans();
     SELECT EXISTS (SELECT FROM outbox_term WHERE shard = p_shard AND epoch = p_epoch AND holder = p_holder),
            EXISTS (SELECT FROM outbox_claim WHERE id = p_claim),
            pg_try_advisory_xact_lock(outbox_cancelling(p_shard)),
@@ -337,7 +338,7 @@ BEGIN
         WHERE p.oid = 'outbox_claim_due'::regproc AND acl.privilege_type = 'EXECUTE' AND acl.grantee NOT IN (0, p.proowner)
     LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION outbox_fit, outbox_defer_unknown, outbox_take, outbox_take_found, '
-            'outbox_taken_rows, outbox_turns, outbox_glance, outbox_fitting TO %s', dispatcher);
+            'outbox_taken_rows, outbox_turns, outbox_glance, outbox_fitting, outbox_fresh_plans TO %s', dispatcher);
     END LOOP;
 END
 $$;

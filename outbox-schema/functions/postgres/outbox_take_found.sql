@@ -8,6 +8,7 @@ LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
+    PERFORM outbox_fresh_plans();
     IF EXISTS (SELECT FROM outbox_claim WHERE id = p_claim) THEN -- the answer to the first call was lost
         PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
         RETURN QUERY SELECT o.*

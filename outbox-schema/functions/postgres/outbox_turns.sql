@@ -87,18 +87,23 @@ BEGIN
     ), share AS MATERIALIZED (
         SELECT share.*, tenants.at
         FROM tenants CROSS JOIN start CROSS JOIN LATERAL (
-            -- What is on its way already stands before the rest.
+            -- What is on its way already stands before the rest. One tenant and one priority are asked for as a stretch of the index of
+            -- turns: as equal values, they could be looked for in the order of another index, past the rows of all others.
             SELECT o.id, o.revision, o.priority, o.channel, o.destination, o.available_at,
                    o.payload_bytes::bigint + octet_length(o.target) + coalesce(pg_column_size(o.headers), 0) AS bytes,
                    hashtextextended(coalesce(o.tenant, o.destination), 0) AS tenant
             FROM outbox o
             WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
-              AND (((hashtextextended(o.channel, 0) & 32767) << 48)
-                   | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)) = tenants.at
-              AND o.priority = start.priority AND o.available_at <= now() AND (o.available_at, o.id) > (start.at, start.id)
+              AND ((((hashtextextended(o.channel, 0) & 32767) << 48)
+                   | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)),
+                   o.priority, o.available_at, o.id) > (tenants.at, start.priority, start.at, start.id)
+              AND ((((hashtextextended(o.channel, 0) & 32767) << 48)
+                   | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)),
+                   o.priority, o.available_at) <= (tenants.at, start.priority, now())
               AND o.id NOT IN (SELECT unnest(p_excluded))
               AND o.destination NOT IN (SELECT unnest(p_closed)) AND o.channel NOT IN (SELECT unnest(p_closed_channels))
-            ORDER BY o.available_at, o.id
+            ORDER BY (((hashtextextended(o.channel, 0) & 32767) << 48)
+                      | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)), o.priority, o.available_at, o.id
             -- Channels have equal parts, and the tenants of a channel have equal parts of that.
             LIMIT greatest(8, p_limit / (SELECT count(DISTINCT tenants.at >> 48) FROM tenants) / tenants.of_channel)) share
     ), open AS MATERIALIZED (
@@ -136,12 +141,16 @@ BEGIN
                    hashtextextended(coalesce(o.tenant, o.destination), 0) AS tenant
             FROM outbox o
             WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NULL
-              AND (((hashtextextended(o.channel, 0) & 32767) << 48)
-                   | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)) = open.at
-              AND o.priority = start.priority AND o.available_at <= now() AND (o.available_at, o.id) > (start.at, start.id)
+              AND ((((hashtextextended(o.channel, 0) & 32767) << 48)
+                   | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)),
+                   o.priority, o.available_at, o.id) > (open.at, start.priority, start.at, start.id)
+              AND ((((hashtextextended(o.channel, 0) & 32767) << 48)
+                   | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)),
+                   o.priority, o.available_at) <= (open.at, start.priority, now())
               AND o.id NOT IN (SELECT unnest(p_excluded))
               AND o.destination NOT IN (SELECT unnest(p_closed)) AND o.channel NOT IN (SELECT unnest(p_closed_channels))
-            ORDER BY o.available_at, o.id
+            ORDER BY (((hashtextextended(o.channel, 0) & 32767) << 48)
+                      | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)), o.priority, o.available_at, o.id
             LIMIT greatest(1, p_limit / (SELECT count(DISTINCT open.at >> 48) FROM open) / open.of_channel)) more
         UNION ALL
         SELECT late.id, late.revision, late.priority, late.channel, late.destination, late.bytes, late.tenant, late.available_at

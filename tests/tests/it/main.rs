@@ -61,6 +61,7 @@ mod order;
 mod outboxes;
 mod outcomes;
 mod page;
+mod plans;
 mod poller;
 mod program;
 mod progress;

@@ -14,6 +14,7 @@ use crate::destinations::holds::Holds;
 use crate::destinations::rate::{Bucket, REST};
 use crate::destinations::window::{Slots, Window};
 use crate::destinations::{ANSWERS_FORGOTTEN, FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, REST_BEGINS, Ruling};
+use crate::in_flight::Takers;
 
 /// How often a rising rate is saved while it is in use.
 const SAVE_RISE: Duration = Duration::from_secs(10);
@@ -350,14 +351,14 @@ impl Destination {
         self.window.is_slow(now)
     }
 
-    /// The most of its `room` that it gets where a claim takes of what is kept for those with nothing in flight. Its
-    /// channel's own limit goes before what is kept.
-    pub(super) fn of_the_kept(&self, room: usize) -> usize {
-        match (self.limits.max_in_flight, self.window.in_flight) {
-            (Some(_), _) => room,
-            (None, 0) => room.min(1),
-            (None, _) => 0,
-        }
+    /// How much of its `room` the destination gets, where `share` is the share of each.
+    pub(super) fn for_takers(&self, takers: Takers, share: usize, room: usize) -> usize {
+        self.limits.for_takers(takers, share, self.window.in_flight, room)
+    }
+
+    /// Whether the destination takes part in shares: it is in use, and no channel limits it.
+    pub(super) fn shares(&self, now: Instant) -> bool {
+        self.limits.max_in_flight.is_none() && (self.window.in_flight > 0 || self.unused_for(now) < REST_BEGINS)
     }
 
     /// The bytes in flight, where the destination is slow.

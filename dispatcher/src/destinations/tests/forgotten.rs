@@ -14,7 +14,7 @@ async fn paused(destinations: &Destinations, count: usize) {
         destinations.send(&host(number), &busy, QUICK);
         tokio::time::advance(Duration::from_micros(100)).await;
         if number % 64 == 0 {
-            destinations.admission(1 << 20, false);
+            destinations.admission(1 << 20, Takers::All);
         }
         if number % 1_000 == 0 {
             destinations.prune();
@@ -33,7 +33,7 @@ async fn of_very_many_paused_destinations_a_claim_is_told_of_some_and_asks_about
     let destinations = destinations(Limits::default());
     destinations.heard(vec![changed("hook", 1, Some((PauseKind::Hand, Duration::from_hours(9))))]);
     paused(&destinations, 5_000).await;
-    let mut admission = destinations.admission(1 << 20, false);
+    let mut admission = destinations.admission(1 << 20, Takers::All);
     assert!(admission.closed.len() <= MANY_IDLE + 1, "{} are named", admission.closed.len());
     assert!(admission.closed.contains(&host(4_999)) && !admission.closed.contains(&host(0)));
     assert_eq!(admission.closed_channels, ["hook"], "a claim does not ask about channels");
@@ -47,7 +47,7 @@ async fn of_very_many_paused_destinations_a_claim_is_told_of_some_and_asks_about
     assert!(destinations.is_closed(&host(0)), "its rows are put aside");
 
     tokio::time::advance(LONGEST).await;
-    assert_eq!(destinations.admission(1 << 20, false).of_strangers().rows, 64, "none of them is paused");
+    assert_eq!(destinations.admission(1 << 20, Takers::All).of_strangers().rows, 64, "none of them is paused");
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,7 +72,7 @@ async fn a_term_that_is_not_told_of_all_asks_about_those_that_it_knows_too() {
     let told: Vec<_> = (10..1_034).map(|number| asked_for(&host(number))).collect();
     destinations.take_over(&told);
     assert_eq!((destinations.room_at(&host(1)), destinations.unsure()), (Some(0), vec![host(1)]));
-    assert_eq!(destinations.admission(1 << 20, false).of_strangers().rows, 0);
+    assert_eq!(destinations.admission(1 << 20, Takers::All).of_strangers().rows, 0);
     assert_eq!(destinations.in_doubt(&[host(1), host(2), host(3), host(10)]), [host(1), host(2), host(3)]);
     destinations.recall(&[host(1), host(2)], &[asked_for(&host(2))]);
     assert!(destinations.room_at(&host(1)) > Some(0) && destinations.is_closed(&host(2)));

@@ -3,6 +3,7 @@
 mod by_hand;
 mod credentials;
 mod forgotten;
+mod shares;
 mod terms;
 
 use outbox_adapters::Answer;
@@ -10,7 +11,6 @@ use outbox_schema::{DeadReason, Identity, Outcome, Scope};
 
 use super::window::FIRST;
 use super::*;
-use crate::in_flight::Kept;
 
 const SLOTS: usize = 512;
 const LONGEST: Duration = Duration::from_hours(1);
@@ -71,7 +71,7 @@ impl Destinations {
     }
 
     fn room_at(&self, destination: &str) -> Option<u32> {
-        self.admission(1 << 20, false)
+        self.admission(1 << 20, Takers::All)
             .rooms
             .into_iter()
             .find(|room| room.destination == destination)
@@ -84,7 +84,7 @@ impl Destinations {
     }
 
     fn is_closed(&self, destination: &str) -> bool {
-        self.admission(1 << 20, false).closed.iter().any(|closed| closed == destination)
+        self.admission(1 << 20, Takers::All).closed.iter().any(|closed| closed == destination)
     }
 }
 
@@ -220,7 +220,7 @@ async fn slow_destinations_together_hold_half_of_the_slots() {
     }
     let mut admitted = 0;
     while let Some(room) = destinations
-        .admission(1 << 20, false)
+        .admission(1 << 20, Takers::All)
         .rooms
         .into_iter()
         .find(|room| room.room > 0 && room.destination != "hook")
@@ -300,7 +300,7 @@ async fn an_answer_that_came_while_a_claim_ran_makes_room_for_the_next() {
     let destinations = destinations(Limits { max_in_flight: Some(1), ..Limits::default() });
     destinations.send("a", &delivered(), QUICK);
     destinations.admitted(&[to("a")]);
-    let claim_begins = || _ = destinations.admission(1 << 20, false);
+    let claim_begins = || _ = destinations.admission(1 << 20, Takers::All);
     let made = || tokio::time::timeout(Duration::from_secs(9), destinations.room_made());
     claim_begins();
     assert!(made().await.is_err(), "it has not answered");
@@ -311,59 +311,14 @@ async fn an_answer_that_came_while_a_claim_ran_makes_room_for_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_what_is_kept_one_message_goes_to_each_destination_that_has_answered_and_has_nothing_in_flight() {
-    let destinations = destinations(Limits::default());
-    for destination in ["busy", "idle"] {
-        destinations.send(destination, &delivered(), QUICK);
-        destinations.answers(destination);
-    }
-    destinations.admitted(&[to("busy"), to("stranger")]);
-    let mut admission = destinations.admission(1 << 20, true);
-    let room = |admission: &Admission, name: &str| {
-        admission.rooms.iter().find(|room| room.destination == name).map(|room| room.room)
-    };
-    let got = ["busy", "idle", "hook", "stranger"].map(|name| room(&admission, name));
-    assert_eq!(got, [Some(0), Some(1), Some(1), Some(0)]);
-    assert_eq!(admission.strangers.rows, 0);
-    tokio::time::advance(Duration::from_secs(2)).await;
-    destinations.prune();
-    destinations.introduce(&mut admission, vec!["idle".to_owned(), "new".to_owned()]);
-    assert_eq!((admission.rooms.last().map(|room| room.room), room(&admission, "new")), (Some(1), None));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_own_limit_of_a_channel_goes_before_what_is_kept() {
-    let destinations = destinations(Limits { max_in_flight: Some(300), rate: None });
-    destinations.send("busy", &delivered(), QUICK);
-    destinations.answers("busy");
-    destinations.admitted(&[to("busy")]);
-    let admission = destinations.admission(1 << 20, true);
-    assert!(admission.rooms.iter().all(|room| room.room > 1), "{:?}", admission.rooms);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_eighth_of_what_no_slow_destination_holds_is_kept_where_there_are_several() {
-    let destinations = destinations(Limits::default());
-    assert_eq!(destinations.kept(), Kept::default(), "there is none to keep it for");
-    destinations.send("quick", &delivered(), QUICK);
-    destinations.answers("quick");
-    assert_eq!(destinations.kept(), Kept::default(), "it is the only one");
-    let message = Message { payload: "x".repeat(1 << 16), target: String::new(), ..to("silent") };
-    destinations.admitted(&vec![message.clone(); 256]);
-    assert_eq!(destinations.kept(), Kept { slots: SLOTS / 8, bytes: 8 << 20 });
-    tokio::time::advance(window::SLOW).await;
-    let left = (64 << 20) - 256 * message.weight();
-    assert_eq!(destinations.kept(), Kept { slots: SLOTS / 16, bytes: left / 8 });
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_destination_that_is_at_rest_is_forgotten() {
     let destinations = destinations(Limits::default());
     destinations.send("a", &delivered(), QUICK);
     destinations.admitted(&[to("in-flight")]);
     tokio::time::advance(FORGOTTEN).await;
     destinations.prune();
-    let known: Vec<_> = destinations.admission(1 << 20, false).rooms.into_iter().map(|room| room.destination).collect();
+    let known: Vec<_> =
+        destinations.admission(1 << 20, Takers::All).rooms.into_iter().map(|room| room.destination).collect();
     assert_eq!(known, ["in-flight", "hook"], "that of the channel is always known");
 }
 
@@ -460,10 +415,10 @@ async fn rows_come_back_to_a_destination_that_closes_again_only_once_it_is_open(
 #[tokio::test(start_paused = true)]
 async fn strangers_together_hold_an_eighth_of_the_bytes_or_one_message_of_the_largest() {
     let destinations = destinations(Limits::default());
-    assert_eq!(destinations.admission(1 << 20, false).strangers.bytes, 8 << 20);
-    assert_eq!(destinations.admission(32 << 20, false).strangers.bytes, 32 << 20);
+    assert_eq!(destinations.admission(1 << 20, Takers::All).strangers.bytes, 8 << 20);
+    assert_eq!(destinations.admission(32 << 20, Takers::All).strangers.bytes, 32 << 20);
     destinations.admitted(&[Message { payload: "x".repeat(9 << 20), ..to("stranger") }]);
-    assert_eq!(destinations.admission(32 << 20, false).strangers.bytes, 0, "one of them is on its way");
+    assert_eq!(destinations.admission(32 << 20, Takers::All).strangers.bytes, 0, "one of them is on its way");
 }
 
 #[tokio::test(start_paused = true)]
@@ -506,14 +461,14 @@ async fn strangers_have_an_eighth_of_the_slots_on_the_wire_and_more_than_that_wa
 #[tokio::test(start_paused = true)]
 async fn strangers_that_answer_promptly_let_in_more_where_claims_meet_more() {
     let destinations = destinations(Limits::default());
-    let allowed = || destinations.admission(1 << 20, false).strangers.rows;
+    let allowed = || destinations.admission(1 << 20, Takers::All).strangers.rows;
     destinations.send("a", &delivered(), QUICK);
     assert_eq!(allowed(), 64, "no claim met more");
-    destinations.introduce(&mut destinations.admission(1 << 20, false), vec!["b".to_owned()]);
+    destinations.introduce(&mut destinations.admission(1 << 20, Takers::All), vec!["b".to_owned()]);
     destinations.send("b", &delivered(), QUICK);
     assert_eq!(allowed(), 65);
     destinations.send("c", &failed(), QUICK);
-    assert_eq!(destinations.admission(1 << 20, false).strangers.rows, 64);
+    assert_eq!(destinations.admission(1 << 20, Takers::All).strangers.rows, 64);
 }
 
 #[tokio::test(start_paused = true)]
@@ -527,7 +482,7 @@ async fn of_very_many_destinations_a_claim_is_told_of_those_that_were_sent_to_la
     assert_eq!(destinations.room_at("host 0"), None, "the claim asks about it where it meets many");
     let known = destinations.state().known.len();
     assert!(known < 150, "no claim looks at the others: {known} are known");
-    let mut admission = destinations.admission(1 << 20, false);
+    let mut admission = destinations.admission(1 << 20, Takers::All);
     destinations.introduce(&mut admission, vec!["host 0".to_owned(), "stranger".to_owned()]);
     let told: Vec<_> = admission.rooms.iter().map(|room| room.destination.as_str()).collect();
     assert!(told.contains(&"host 0") && !told.contains(&"stranger"), "{told:?}");

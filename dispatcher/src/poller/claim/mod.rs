@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use crate::backoff::Backoff;
 use crate::destinations::{Admission, Destinations};
-use crate::in_flight::{InFlight, Room};
+use crate::in_flight::{InFlight, Room, Takers};
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::attention::Attention;
@@ -87,7 +87,7 @@ pub struct LastClaims {
     had_room_left: bool,
     /// The destinations that took nothing: walks passed over their rows.
     closed: HashSet<String>,
-    /// When one may take of what is kept for destinations with nothing in flight.
+    /// When one may take of what is kept, and whether destinations are kept to their shares.
     kept: KeptClaims,
 }
 
@@ -252,28 +252,31 @@ impl Intake {
         let look = Look { from, keys: self.keys.stretch(), found: None };
         let (claim, mut claimed) = self.claim(term, &channels, room, look, admission).await?;
         let all_keys = self.keys.looked(claimed.keys_left.take());
-        if room.kept {
-            self.last.kept.claimed(began.elapsed(), self.in_flight.freed());
-        }
         self.metrics.polled(began.elapsed());
-        if self.turns.next().is_some() && !room.kept {
+        if self.turns.next().is_some() && !room.takers.are_kept_for() {
             self.turns.leftover.keep_of(&claimed.messages, room, std::mem::take(&mut claimed.found), looked);
         }
-        let limited = claimed.messages.is_empty() && (room.kept || self.destinations.limits_claims());
+        let limited = claimed.messages.is_empty() && (room.takers != Takers::All || self.destinations.limits_claims());
         let answering = self.destinations.answering(&claimed.messages);
         self.turns.learn(&claimed, limited, answering.as_deref(), began.elapsed());
         self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
+        let (took, brought) = (began.elapsed(), claimed.messages.len());
         let in_the_way = !claimed.deferred.is_empty();
         if in_the_way {
             report_deferred(&claimed.deferred);
             self.destinations.configured_meanwhile(claimed.deferred.keys());
         }
         if claimed.messages.is_empty() {
+            self.last.kept.learn(room.takers, took, 0, false);
             let nothing = ClaimResult::Nothing { looked_at, all_keys };
             return Some(if in_the_way { ClaimResult::InTheWay } else { nothing });
         }
-        self.last.had_room_left = claimed.messages.len() < room.messages && !room.kept;
-        Some(ClaimResult::Due(self.batch(term, claim, channels, claimed.messages)))
+        self.last.had_room_left = brought < room.messages && !room.takers.are_kept_for();
+        let batch = self.batch(term, claim, channels, claimed.messages);
+        let wants_more = brought >= room.messages
+            || (room.takers == Takers::BelowShares && self.destinations.fills_a_share(&batch.messages));
+        self.last.kept.learn(room.takers, took, brought, wants_more);
+        Some(ClaimResult::Due(batch))
     }
 
     /// Notes that these messages were claimed.
@@ -295,7 +298,7 @@ impl Intake {
     /// What the next claim may take. Where a destination takes messages again, its rows may lie before the start of walks.
     pub(super) fn admission(&mut self, channels: &Channels, room: Room) -> Admission {
         let largest = channels.terms().iter().map(|terms| terms.max_message_bytes).max();
-        let admission = self.destinations.admission(largest.unwrap_or_default(), room.kept);
+        let admission = self.destinations.admission(largest.unwrap_or_default(), room.takers);
         let closed: HashSet<String> = admission.closed.iter().cloned().collect();
         if !self.last.closed.is_subset(&closed) {
             self.start.opened();
@@ -351,7 +354,9 @@ impl Intake {
             tokio::select! {
                 biased;
                 () = term.ended() => return None,
-                room = self.in_flight.room(full, kept, from), if self.marking.stuck().is_none() => return Some(room),
+                room = self.in_flight.room(full, kept, from), if self.marking.stuck().is_none() => {
+                    return Some(Room { takers: self.last.kept.takers(room.takers), ..room });
+                }
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {}
             }
         }

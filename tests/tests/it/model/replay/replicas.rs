@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_dispatcher::in_flight::{InFlight, Kept};
+use outbox_dispatcher::in_flight::{InFlight, Kept, KeptFrom};
 use outbox_model::Protocol;
 use outbox_model::state::{MESSAGES, REPLICAS};
 use outbox_model::steps::Step;
@@ -156,7 +156,7 @@ impl<'a> Replicas<'a> {
         let replica = &mut self.fleet[replica];
         let room = tokio::select! {
             biased;
-            room = replica.in_flight.room(false, Kept::default(), tokio::time::Instant::now()) => room.messages,
+            room = replica.in_flight.room(false, Kept::default(), KeptFrom::both(tokio::time::Instant::now())) => room.messages,
             () = std::future::ready(()) => 0,
         };
         (replica.room, replica.excluded) = (room, replica.in_flight.excluded());
