@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use outbox_schema::desk::{OperationEntry, OperationPage, OperationStatus};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::known::number;
 use super::progress::INTERRUPTED;
@@ -105,9 +106,11 @@ async fn there(outbox: &OutboxAccess, id: i64) -> anyhow::Result<OperationEntry>
 
 /// Follows an operation to its end, or until Ctrl-C.
 async fn follow(outbox: &OutboxAccess, args: ShowArgs) -> anyhow::Result<ExitCode> {
+    // Before anything is said: whoever reads that may press Ctrl-C at once.
+    let mut interrupts = signal(SignalKind::interrupt())?;
     tokio::select! {
         ended = follow_to_its_end(outbox, args) => ended,
-        _ = tokio::signal::ctrl_c() => Ok(ExitCode::from(INTERRUPTED)),
+        _ = interrupts.recv() => Ok(ExitCode::from(INTERRUPTED)),
     }
 }
 
