@@ -7,7 +7,6 @@ use outbox_schema::{Message, Strangers};
 use tokio::time::Instant;
 
 use super::destination::{Closed, Destination, Standing};
-use super::shares::LEAST_SHARE;
 use super::{Destinations, State};
 use crate::in_flight::Takers;
 
@@ -30,8 +29,8 @@ pub struct Admission {
     pub strangers: Strangers,
     /// For whom the claim takes messages.
     pub(super) takers: Takers,
-    /// How many messages each destination may have in flight where it is kept to its share.
-    pub(super) share: usize,
+    /// The share of each destination, in messages in flight. None: too few of them to keep anybody to it.
+    pub(super) share: Option<usize>,
     /// Whether the claim asks about all strangers that it meets, and not only about many: one of them may take nothing.
     pub(super) doubts: bool,
 }
@@ -60,7 +59,7 @@ impl Destinations {
             rooms: Vec::new(),
             strangers: Strangers { rows: 0, bytes: 0, ask: true },
             takers,
-            share: self.share().max(LEAST_SHARE),
+            share: self.share(),
             doubts: self.bound(),
         };
         let told_within = self.told_within();

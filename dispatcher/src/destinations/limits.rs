@@ -20,7 +20,7 @@ impl Limits {
     }
 
     /// The same of the destination that the settings of the channel name, in a claim for these takers.
-    pub(super) fn own_room(&self, slots: usize, takers: Takers, share: usize) -> u32 {
+    pub(super) fn own_room(&self, slots: usize, takers: Takers, share: Option<usize>) -> u32 {
         let room = self.for_takers(takers, share, 0, self.room_of(window::FIRST, slots) as usize);
         u32::try_from(room).unwrap_or(u32::MAX)
     }
@@ -38,13 +38,15 @@ impl Limits {
         u32::try_from(most).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs())
     }
 
-    /// How much of its `room` a destination gets that has so many messages in flight, where `share` is the share of each. The own
-    /// limit of a channel goes before shares.
-    pub(super) fn for_takers(&self, takers: Takers, share: usize, in_flight: usize, room: usize) -> usize {
+    /// How much of its `room` a destination gets that has so many messages in flight, where `share` is the share of each, if
+    /// anybody is kept to it. The own limit of a channel goes before shares.
+    pub(super) fn for_takers(&self, takers: Takers, share: Option<usize>, in_flight: usize, room: usize) -> usize {
         match takers {
             _ if self.max_in_flight.is_some() => room,
             Takers::All => room,
-            Takers::WithinShares | Takers::BelowShares => room.min(share.saturating_sub(in_flight)),
+            Takers::WithinShares | Takers::BelowShares => {
+                room.min(share.map_or(room, |share| share.saturating_sub(in_flight)))
+            }
             Takers::Idle if in_flight == 0 => room.min(1),
             Takers::Idle => 0,
         }

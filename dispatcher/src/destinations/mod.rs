@@ -198,7 +198,7 @@ impl Destinations {
                 let new = at_rest.remove(destination).unwrap_or_else(|| {
                     let limits = allowed.get(channel).copied().unwrap_or_default();
                     if destination == channel {
-                        Destination::of(channel, allowed, limits.own_room(self.slots, Takers::All, 0) as usize, now)
+                        Destination::of(channel, allowed, limits.own_room(self.slots, Takers::All, None) as usize, now)
                             .of_the_settings()
                     } else {
                         Destination::of(channel, allowed, limits.first_room(self.slots) as usize, now)

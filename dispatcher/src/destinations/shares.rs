@@ -14,7 +14,7 @@ use super::destination::Destination;
 use crate::in_flight::Kept;
 
 /// No destination is kept to a smaller share.
-pub(super) const LEAST_SHARE: usize = 8;
+const LEAST_SHARE: usize = 8;
 
 impl Destinations {
     /// What is kept for destinations that have answered: an eighth of the slots and bytes that no slow destination holds. Nothing is
@@ -29,20 +29,21 @@ impl Destinations {
         Kept {
             slots: self.slots.saturating_sub(slots) / 8,
             bytes: self.max_bytes.saturating_sub(bytes) / 8,
-            shared: share >= LEAST_SHARE,
+            shared: share.is_some(),
         }
     }
 
-    /// The share of each destination, in messages in flight.
-    pub(super) fn share(&self) -> usize {
+    /// The share of each destination, in messages in flight. None where it would be less than the least.
+    pub(super) fn share(&self) -> Option<usize> {
         let (now, state) = (Instant::now(), self.state());
         let in_use = state.known.values().filter(|destination| destination.shares(now)).count();
-        (self.slots - self.slots / 8) / in_use.max(1)
+        Some((self.slots - self.slots / 8) / in_use.max(1)).filter(|share| *share >= LEAST_SHARE)
     }
 
     /// Whether one of the destinations of these messages, which were just claimed, has its whole share now.
     pub fn fills_a_share(&self, messages: &[Message]) -> bool {
-        let (share, state) = (self.share(), self.state());
+        let Some(share) = self.share() else { return false };
+        let state = self.state();
         let fills = |message: &Message| {
             state.known.get(&message.destination).is_some_and(|destination| destination.in_flight().0 >= share)
         };

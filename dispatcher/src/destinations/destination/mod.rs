@@ -351,8 +351,8 @@ impl Destination {
         self.window.is_slow(now)
     }
 
-    /// How much of its `room` the destination gets, where `share` is the share of each.
-    pub(super) fn for_takers(&self, takers: Takers, share: usize, room: usize) -> usize {
+    /// How much of its `room` the destination gets, where `share` is the share of each, if anybody is kept to it.
+    pub(super) fn for_takers(&self, takers: Takers, share: Option<usize>, room: usize) -> usize {
         self.limits.for_takers(takers, share, self.window.in_flight, room)
     }
 
