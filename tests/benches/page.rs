@@ -171,7 +171,8 @@ impl Words<'_> {
     fn joined(&self, parts: &[&str]) -> String {
         match self.database {
             Database::MySql(_) => format!("CONCAT({})", parts.join(", ")),
-            Database::Postgres(_) | Database::Sqlite(_) => parts.join(" || "),
+            // SQLite's `||` binds before `%`.
+            Database::Postgres(_) | Database::Sqlite(_) => format!("({})", parts.join(") || (")),
         }
     }
 

@@ -50,12 +50,12 @@ impl Destinations {
             }
         }
         let mut asked = asked(message, answer, longest);
-        match state.credentials.learn(message, answer, now) {
+        match state.credentials.learn(message, answer, longest, now) {
             credentials::Turn::Stay => {}
             credentials::Turn::Refused { bar, wait } => {
-                ruling.deferred = Some(wait.min(longest));
-                let remaining = bar.min(longest);
-                asked = Some(Pause { destination: message.channel.clone(), remaining, kind: PauseKind::Barred });
+                ruling.deferred = Some(wait);
+                let destination = message.channel.clone();
+                asked = bar.map(|remaining| Pause { destination, remaining, kind: PauseKind::Barred }).or(asked);
             }
             credentials::Turn::AtFault => ruling.at_fault = true,
             credentials::Turn::Waits(wait) => ruling.deferred = Some(wait.min(longest)),

@@ -3,7 +3,8 @@
 //! An answer 401 or 403 to a credential: it is taken to be refused once [`TARGETS`] different targets were refused and
 //! nothing was delivered between. The whole channel then waits, and no attempt is counted. Until then the messages are at
 //! fault. A refusal says nothing where the message was first tried before the last delivery. The first waits of a channel
-//! are short, and a refused message waits for longer than its channel: others go first, and one of them may be delivered.
+//! are short, several messages are tried before it waits again, and a refused message waits for longer than its channel:
+//! others go first, and one of them may be delivered.
 //!
 //! An answer 400 or 401 to a signature: a message that was first tried before the last delivery is itself at fault. Once
 //! [`MESSAGES`] different messages were refused and nothing was delivered between, each refused message waits, and counts
@@ -31,6 +32,10 @@ const FIRST_BAR: Duration = Duration::from_secs(2);
 /// How long it waits at last.
 const LONGEST_BAR: Duration = Duration::from_mins(1);
 
+/// How many messages are refused before the channel waits again, for each second that it waited. So one that its receiver would
+/// take is soon tried, also where its application wrote hundreds of forbidden ones before it.
+const TRIES_A_SECOND: u64 = 8;
+
 /// The first wait of a message that is refused for its channel. Each further wait is as long as all before it.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 
@@ -39,11 +44,11 @@ const FIRST_WAIT: Duration = Duration::from_secs(5);
 pub(super) enum Turn {
     /// The attempt says nothing, or not enough.
     Stay,
-    /// The credential is refused: the channel waits, and the message waits for longer.
+    /// The credential is refused: the message waits.
     Refused {
-        /// The wait of the channel.
-        bar: Duration,
-        /// The wait of the message, which is no shorter.
+        /// The wait of the channel, where it begins now.
+        bar: Option<Duration>,
+        /// The wait of the message, which is longer.
         wait: Duration,
     },
     /// The credential that was taken to be refused works.
@@ -66,17 +71,27 @@ pub(super) struct Credentials {
 struct Credential {
     /// Targets that were refused since the last delivery, [`TARGETS`] at most.
     refused: HashSet<String>,
-    /// When the credential was first taken to be refused, since the last delivery.
-    barred_since: Option<Instant>,
+    /// The waits of the channel since the last delivery.
+    barred: Option<Barred>,
     /// Signed messages that were refused since the last delivery, [`MESSAGES`] at most.
     unverified: HashSet<i64>,
     /// The last delivery since something was refused.
     worked: Option<Instant>,
 }
 
+/// A channel that waits again and again, since nothing is delivered.
+#[derive(Debug)]
+struct Barred {
+    since: Instant,
+    /// When its last wait ends.
+    until: Instant,
+    /// How many more messages are refused after that before it waits again.
+    tries: u64,
+}
+
 impl Credentials {
-    /// Learns from an attempt to deliver `message`.
-    pub(super) fn learn(&mut self, message: &Message, answer: &Answer, now: Instant) -> Turn {
+    /// Learns from an attempt to deliver `message`. Its channel waits no longer than `longest`.
+    pub(super) fn learn(&mut self, message: &Message, answer: &Answer, longest: Duration, now: Instant) -> Turn {
         match answer.outcome {
             Outcome::Delivered { .. } => self.channels.get_mut(&message.channel).map_or(Turn::Stay, |it| it.works(now)),
             Outcome::Refused { not_before, identity } => {
@@ -84,8 +99,10 @@ impl Credentials {
                 match identity {
                     Identity::Credential if it.is_refused(message, now) => {
                         // One receiver asks for its own messages: the others of the channel do not wait for it.
-                        let (bar, asked) = (it.bar(now), not_before.unwrap_or_default());
-                        Turn::Refused { bar, wait: bar.max(asked).max(wait(message)) }
+                        let asked = not_before.unwrap_or_default();
+                        let longer = it.next_bar(longest, now) * 2;
+                        let bar = it.bar(longest, now);
+                        Turn::Refused { bar, wait: longer.max(asked).max(wait(message)).min(longest) }
                     }
                     Identity::Credential => Turn::Stay,
                     Identity::Signature => it.is_unverified(message, now),
@@ -114,10 +131,28 @@ impl Credential {
         self.refused.len() >= TARGETS
     }
 
-    /// How long the channel waits now.
-    fn bar(&mut self, now: Instant) -> Duration {
-        let since = *self.barred_since.get_or_insert(now);
-        (now - since).clamp(FIRST_BAR, LONGEST_BAR)
+    /// How long the channel waits now, where a wait begins.
+    fn bar(&mut self, longest: Duration, now: Instant) -> Option<Duration> {
+        if let Some(barred) = &mut self.barred {
+            // Sent before the wait began.
+            if now < barred.until {
+                return None;
+            }
+            barred.tries = barred.tries.saturating_sub(1);
+            if barred.tries > 0 {
+                return None;
+            }
+        }
+        let bar = self.next_bar(longest, now);
+        let since = self.barred.as_ref().map_or(now, |barred| barred.since);
+        self.barred = Some(Barred { since, until: now + bar, tries: bar.as_secs().max(1) * TRIES_A_SECOND });
+        Some(bar)
+    }
+
+    /// How long the channel waits where a wait begins now.
+    fn next_bar(&self, longest: Duration, now: Instant) -> Duration {
+        let so_far = self.barred.as_ref().map_or(Duration::ZERO, |barred| now - barred.since);
+        so_far.clamp(FIRST_BAR, LONGEST_BAR).min(longest)
     }
 
     /// What it means that the signed `message` was refused.
@@ -147,7 +182,7 @@ impl Credential {
         let was_refused = self.refused.len() >= TARGETS;
         let was_unverified = self.unverified.len() >= MESSAGES;
         self.refused.clear();
-        self.barred_since = None;
+        self.barred = None;
         self.unverified.clear();
         match (was_refused, was_unverified) {
             (true, _) => Turn::Works,

@@ -1,14 +1,15 @@
 //! The log of terms as a list: who led each shard from when to when, the newest first.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::statements::TERMS;
-use super::{DeskError, TermEntry};
+use super::statements::{CURRENT_TERMS, TERMS};
+use super::{CurrentTerm, DeskError, TermEntry};
 use crate::Database;
-use crate::sql::{Value, read, while_doing};
+use crate::sql::{read, while_doing};
 
 /// A filter of terms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,11 +59,19 @@ async fn page(
     after: Option<TermCursor>,
     limit: u32,
 ) -> sqlx::Result<TermPage> {
-    let (below, shard) = after.map_or((i64::MAX, -1), |TermCursor { epoch, shard }| (epoch, i64::from(shard)));
     // One more than the limit tells whether there is a next page.
-    let most = i64::from(limit) + 1;
-    let values = [below.into(), shard.into(), Value::Number(filter.epoch), most.into()];
-    let mut terms: Vec<TermEntry> = read(database, &TERMS, &values).await?;
+    let most = limit as usize + 1;
+    let shards: Vec<CurrentTerm> = read(database, &CURRENT_TERMS, &[]).await?;
+    let mut terms: Vec<TermEntry> = Vec::new();
+    for CurrentTerm { shard, .. } in shards {
+        let behind = after.map_or(i64::MAX, |after| if shard > after.shard { after.epoch } else { after.epoch - 1 });
+        let until = filter.epoch.map_or(behind, |epoch| epoch.min(behind));
+        let most = if filter.epoch.is_some() { 1 } else { most };
+        let values = [i64::from(shard).into(), until.into(), i64::try_from(most).unwrap_or(i64::MAX).into()];
+        terms.append(&mut read(database, &TERMS, &values).await?);
+    }
+    terms.retain(|term| filter.epoch.is_none_or(|epoch| term.epoch == epoch));
+    terms.sort_by_key(|term| (Reverse(term.epoch), term.shard));
     let more = terms.len() > limit as usize;
     terms.truncate(limit as usize);
     let next = terms.last().filter(|_| more).map(|last| TermCursor { epoch: last.epoch, shard: last.shard });

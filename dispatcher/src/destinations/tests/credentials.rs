@@ -118,16 +118,29 @@ async fn a_credential_that_five_targets_refuse_closes_the_channel_until_somethin
     assert!(ruling.deferred.is_some_and(|wait| wait > first), "no attempt is counted, and others go first");
     assert_eq!(destinations.admission(1 << 20, Takers::All).closed_channels, ["hook"]);
 
-    let mut waits = Vec::new();
+    let (mut waits, mut tries) = (Vec::new(), Vec::new());
     let mut bar = first;
     while waits.len() < 8 {
+        let late = destinations.send_to("/sent-before", &refused());
+        assert!(late.pause.is_none() && late.deferred.is_some(), "what was in flight makes the wait no longer");
         tokio::time::advance(bar).await;
-        assert!(!destinations.is_closed("hook"));
-        bar = destinations.send_to("/0", &refused()).pause.expect("nothing was delivered since").remaining;
+        let mut refusals = 0;
+        bar = loop {
+            assert!(!destinations.is_closed("hook"));
+            refusals += 1;
+            let ruling = destinations.send_to(&format!("/{refusals}"), &refused());
+            let wait = ruling.deferred.expect("no attempt is counted");
+            if let Some(pause) = ruling.pause {
+                assert!(wait > pause.remaining, "others go first");
+                break pause.remaining;
+            }
+        };
         assert!(destinations.is_closed("hook"));
         waits.push(bar.as_secs());
+        tries.push(refusals);
     }
     assert_eq!(waits, [2, 4, 8, 16, 32, 60, 60, 60], "each is as long as all before it, and no longer than a minute");
+    assert_eq!(tries, [16, 16, 32, 64, 128, 256, 480, 480], "eight for each second of the wait before");
 
     destinations.send_to("/ok", &delivered());
     assert!(!destinations.is_closed("hook"));

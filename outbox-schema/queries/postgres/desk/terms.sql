@@ -1,15 +1,20 @@
--- The terms behind the end of a page, the newest first, and when the next term of the same shard began.
-SELECT l.shard::integer AS shard, l.epoch, l.holder, coalesce(to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(started_at) #>> '{}') AS started_at,
-       coalesce(to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(ended_at) #>> '{}') AS ended_at, ended_because, claimed, delivered, failed, instance, version,
-       (SELECT coalesce(to_char(n.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(n.started_at) #>> '{}') FROM outbox_term_log n
-        WHERE n.shard = l.shard AND n.epoch > l.epoch ORDER BY n.epoch LIMIT 1) AS next_started_at
+-- The terms of a shard up to an epoch, the newest first, and when the next one began. Two ranges of the primary key: with a
+-- subquery for each term MariaDB reads all that are older.
+SELECT shard::integer AS shard, epoch, holder,
+       coalesce(to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(started_at) #>> '{}') AS started_at,
+       coalesce(to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(ended_at) #>> '{}') AS ended_at,
+       ended_because, claimed, delivered, failed, instance, version,
+       coalesce(to_char(next_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(next_at) #>> '{}') AS next_started_at
 FROM (
-    SELECT last.* FROM outbox_term t
-    CROSS JOIN LATERAL (
-        SELECT * FROM outbox_term_log n
-        WHERE n.shard = t.shard AND n.epoch <= $1::bigint AND (n.epoch < $1::bigint OR n.shard > $2::bigint)
-          AND ($3::bigint IS NULL OR n.epoch = $3::bigint)
-        ORDER BY n.epoch DESC LIMIT $4
-    ) last
+    SELECT l.*, lead(started_at) OVER (ORDER BY epoch) AS next_at
+    FROM (
+        SELECT * FROM (
+            SELECT * FROM outbox_term_log WHERE shard = $1::smallint AND epoch > $2::bigint ORDER BY epoch LIMIT 1
+        ) next
+        UNION ALL
+        SELECT * FROM (
+            SELECT * FROM outbox_term_log WHERE shard = $1::smallint AND epoch <= $2::bigint ORDER BY epoch DESC LIMIT $3
+        ) these
+    ) l
 ) l
-ORDER BY l.epoch DESC, l.shard LIMIT $4
+WHERE epoch <= $2::bigint ORDER BY epoch DESC
