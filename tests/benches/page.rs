@@ -237,7 +237,8 @@ async fn fill(database: &Database, waiting: u64) {
     );
     words.each(columns, &values, delivered).await;
     // A cause is as frequent as its number is small; most died lately.
-    let cause = format!("(i * (i % 997) / 997 * 150 / {waiting})");
+    let by = if matches!(database, Database::MySql(_)) { "DIV" } else { "/" };
+    let cause = format!("(i * (i % 997) {by} 997 * 150 {by} {waiting})");
     let died = words.ago(&format!("({waiting} - i) * 7776000.0 / {waiting} * ({waiting} - i) / {waiting}"));
     let reason = format!(
         "CASE {cause} % 4 WHEN 0 THEN 'permanent' WHEN 1 THEN 'exhausted' WHEN 2 THEN 'expired' ELSE 'in_doubt' END"

@@ -11,6 +11,10 @@ use tokio::time::Instant;
 /// The longest that a page waits for a search.
 pub(super) const PATIENCE: Duration = Duration::from_millis(80);
 
+/// What takes no longer is made whenever somebody looks, and is not remembered. A page that waits for its turn, too, may otherwise
+/// give up each time.
+const QUICK: Duration = Duration::from_millis(40);
+
 /// The longest that the form of a change waits for a count of what it means. It is offered all the same.
 pub(super) const FORM_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -112,7 +116,7 @@ impl<T: Clone> Inner<T> {
         let began = Instant::now();
         let found = search().await;
         let last = Last { at: Instant::now(), took: began.elapsed(), found };
-        if last.took < PATIENCE {
+        if last.is_quick() {
             self.long().retain(|(known, _)| known != name);
         }
         *long.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(last.clone());
@@ -150,7 +154,11 @@ impl<T: Clone> Long<T> {
 impl<T> Last<T> {
     /// Whether it is too early to make this search again: one that is quick is made whenever somebody looks.
     fn is_fresh(&self) -> bool {
-        self.took >= PATIENCE && self.at.elapsed() < self.took * RESTS
+        !self.is_quick() && self.at.elapsed() < self.took * RESTS
+    }
+
+    fn is_quick(&self) -> bool {
+        self.took <= QUICK
     }
 
     fn aged(self) -> Found<T> {
@@ -223,6 +231,23 @@ mod tests {
         assert!(found == 0 && age >= LONG * RESTS, "{age:?}");
         tokio::time::sleep(LONG).await;
         assert_eq!(find(&searches, &rows, LONG).await.map(|(found, _)| found), Some(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_search_that_a_page_gave_up_since_it_had_to_wait_for_its_turn_is_shown_when_somebody_looks_again() {
+        let (searches, rows) = (Searches::default(), Rows::default());
+        let takes = PATIENCE * 3 / 4;
+        let others = [0, 1].map(|other| {
+            let (searches, rows) = (searches.clone(), rows.clone());
+            tokio::spawn(async move { searches.find(other.to_string(), move || rows.search(takes)).await })
+        });
+        tokio::task::yield_now().await;
+        assert_eq!(find(&searches, &rows, takes).await, None);
+        for other in others {
+            assert!(other.await.unwrap().is_some());
+        }
+        tokio::time::sleep(takes).await;
+        assert_eq!(find(&searches, &rows, LONG).await.map(|(found, _)| found), Some(2));
     }
 
     #[tokio::test(start_paused = true)]
