@@ -72,19 +72,21 @@ impl Destinations {
     }
 
     /// Adds the room of those of these destinations that are no strangers, or take nothing. A claim met them, and knew nothing of
-    /// them. The next claims are told of those that take nothing.
-    pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) {
+    /// them. The next claims are told of those that take nothing. Returns whether one of them does.
+    pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) -> bool {
         let mut state = self.state();
         if !admission.takers.are_kept_for() && (!admission.doubts || met.len() > admission.strangers.rows as usize) {
             state.strangers.is_wanted();
         }
         let at = self.situation(&state);
         let State { known, at_rest, .. } = &mut *state;
+        let mut one_is_closed = false;
         for name in met {
             let destination = known.get_mut(&name).or_else(|| at_rest.get_mut(&name));
             let Some(destination) = destination else { continue };
             let standing = destination.standing(&at);
             let closed = matches!(standing, Standing::Closed(_));
+            one_is_closed |= closed;
             if destination.is_stranger() && !closed {
                 continue;
             }
@@ -99,6 +101,7 @@ impl Destinations {
             admission.rooms.push(DestinationRoom { destination: name, room });
         }
         admission.strangers.ask = false;
+        one_is_closed
     }
 }
 

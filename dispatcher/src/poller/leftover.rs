@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::destinations::Admission;
 use crate::in_flight::{ENOUGH, Room};
-use crate::poller::claim::{Batch, Intake, Look};
+use crate::poller::claim::{Batch, Intake, Look, Made};
 use crate::term::Term;
 
 /// For so long claims take what a look found. Whoever writes meanwhile waits for the next look.
@@ -82,7 +82,7 @@ impl Intake {
             return Some(None);
         }
         let look = Look { from: self.start.behind(), keys: KeyStretch::default(), found: Some(found) };
-        let (claim, claimed) = self.claim(term, &channels, room, look, admission).await?;
+        let Made { claim, claimed, .. } = self.claim(term, &channels, room, look, admission).await?;
         if claimed.messages.is_empty() {
             return Some(None);
         }

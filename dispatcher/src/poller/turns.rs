@@ -38,8 +38,8 @@ pub struct TurnTaking {
     /// Whether more is due than the last claim took.
     backlog: bool,
     from: u64,
-    /// Whether the newest go first in the next claim. They do in every other one that brings something: places for strangers that are
-    /// silent become free at intervals, and claims between bring nothing.
+    /// Whether the newest go first in the next claim. They do in every other one that brings something, or that met rows of closed
+    /// destinations only. Places for strangers that are silent become free at intervals, and claims between bring nothing.
     newest_first: bool,
     /// How many more claims may do without a walk.
     glances: u32,
@@ -52,6 +52,17 @@ pub struct TurnTaking {
     served: Vec<Tenant>,
     /// What the last claim found and left.
     pub leftover: Leftover,
+}
+
+/// What a claim that brought nothing may have left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing is due.
+    Nothing,
+    /// What is due has no room: some destination has what it may have in flight.
+    NoRoom,
+    /// Others may wait behind rows of destinations that take nothing. The claim had not been told of those.
+    BehindClosed,
 }
 
 impl Default for TurnTaking {
@@ -78,14 +89,14 @@ impl TurnTaking {
         self.backlog.then_some(Turns { from, tenants: self.tenants, served: &self.served, glance })
     }
 
-    /// Learns from a claim, and how long it took. `limited` says, where the claim brought nothing, whether some destination has what
-    /// it may have in flight. `answering` are the messages for destinations that have answered, where there is such a destination.
-    /// Where there is none, to look at more tenants would be in vain: no more strangers could be tried.
-    pub fn learn(&mut self, claimed: &Claimed, limited: bool, answering: Option<&[&Message]>, took: Duration) {
+    /// Learns from a claim, and how long it took. `left` says why there may be more where it brought nothing. `answering` are the
+    /// messages for destinations that have answered, where there is such a destination. Where there is none, to look at more tenants
+    /// would be in vain: no more strangers could be tried.
+    pub fn learn(&mut self, claimed: &Claimed, left: Left, answering: Option<&[&Message]>, took: Duration) {
         let brought = !claimed.messages.is_empty();
-        self.backlog = if brought { !claimed.took_all } else { limited };
+        self.backlog = if brought { !claimed.took_all } else { left != Left::Nothing };
         self.from = (self.from + STEP) & Turns::LAST;
-        self.newest_first ^= brought;
+        self.newest_first ^= brought || left == Left::BehindClosed;
         self.glances = self.glances.checked_sub(1).unwrap_or(GLANCES);
         let missed = answering.is_some_and(<[_]>::is_empty);
         let now = Instant::now();
@@ -124,15 +135,15 @@ mod tests {
     #[test]
     fn tenants_take_turns_only_while_claims_leave_something() {
         let mut turns = TurnTaking::default();
-        turns.learn(&claimed(3, true), false, Some(&[&message(1)]), Duration::ZERO);
+        turns.learn(&claimed(3, true), Left::Nothing, Some(&[&message(1)]), Duration::ZERO);
         assert_eq!(turns.next(), None);
-        turns.learn(&claimed(3, false), false, Some(&[&message(1)]), Duration::ZERO);
+        turns.learn(&claimed(3, false), Left::Nothing, Some(&[&message(1)]), Duration::ZERO);
         assert!(turns.next().is_some());
-        turns.learn(&claimed(0, true), true, Some(&[&message(1)]), Duration::ZERO);
+        turns.learn(&claimed(0, true), Left::NoRoom, Some(&[&message(1)]), Duration::ZERO);
         assert!(turns.next().is_some(), "what is left has no room");
-        turns.learn(&claimed(0, true), false, Some(&[&message(1)]), Duration::ZERO);
+        turns.learn(&claimed(0, true), Left::Nothing, Some(&[&message(1)]), Duration::ZERO);
         assert_eq!(turns.next(), None);
-        turns.learn(&claimed(0, true), true, Some(&[]), Duration::ZERO);
+        turns.learn(&claimed(0, true), Left::NoRoom, Some(&[]), Duration::ZERO);
         assert!(turns.next().is_some(), "what came since has no room");
     }
 
@@ -142,7 +153,7 @@ mod tests {
         let mut looked_at = Vec::new();
         let good = message(1);
         for answering in [Some(&[][..]), Some(&[]), Some(&[&good]), Some(&[]), None] {
-            turns.learn(&claimed(3, false), false, answering, Duration::ZERO);
+            turns.learn(&claimed(3, false), Left::Nothing, answering, Duration::ZERO);
             looked_at.extend(turns.next().map(|turns| turns.tenants / TENANTS));
         }
         assert_eq!(looked_at, [2, 4, 1, 2, 1], "none has answered in the end");
@@ -153,7 +164,7 @@ mod tests {
         let (mut turns, took) = (TurnTaking::default(), Duration::from_millis(500));
         let mut looked_at = Vec::new();
         for _ in 0..9 {
-            turns.learn(&claimed(3, false), false, Some(&[]), took);
+            turns.learn(&claimed(3, false), Left::Nothing, Some(&[]), took);
             looked_at.extend(turns.next().map(|turns| turns.tenants / TENANTS));
             tokio::time::advance(took).await;
         }
@@ -166,9 +177,15 @@ mod tests {
         let mut first = Vec::new();
         for brought in [1, 0, 1, 0, 0, 1, 0] {
             first.push(turns.next().expect("there is a backlog").from % 2 == 1);
-            turns.learn(&claimed(brought, false), true, Some(&[]), Duration::ZERO);
+            turns.learn(&claimed(brought, false), Left::NoRoom, Some(&[]), Duration::ZERO);
         }
         assert_eq!(first, [true, false, false, true, true, true, false]);
+        let mut first = Vec::new();
+        for _ in 0..3 {
+            first.push(turns.next().expect("others may wait behind them").from % 2 == 1);
+            turns.learn(&claimed(0, true), Left::BehindClosed, Some(&[]), Duration::ZERO);
+        }
+        assert_eq!(first, [false, true, false], "nothing tells these rows from others before they are met");
     }
 
     #[test]
@@ -177,10 +194,10 @@ mod tests {
         let mut glances = String::new();
         for _ in 0..17 {
             glances.push(if turns.next().is_some_and(|turns| turns.glance) { 'g' } else { 'w' });
-            turns.learn(&claimed(1, false), false, Some(&[&message(1)]), Duration::ZERO);
+            turns.learn(&claimed(1, false), Left::Nothing, Some(&[&message(1)]), Duration::ZERO);
         }
         assert_eq!(glances, "wgggggggwgggggggw");
-        turns.learn(&claimed(3, false), false, Some(&[]), Duration::ZERO);
+        turns.learn(&claimed(3, false), Left::Nothing, Some(&[]), Duration::ZERO);
         assert!(turns.next().is_some_and(|turns| !turns.glance), "it is to look at more tenants");
     }
 
@@ -190,14 +207,14 @@ mod tests {
         let mut turns = TurnTaking::default();
         for tenants in [[1, 2], [3, 2]] {
             let messages = tenants.map(of);
-            turns.learn(&claimed(2, false), false, Some(&messages.each_ref()), Duration::ZERO);
+            turns.learn(&claimed(2, false), Left::Nothing, Some(&messages.each_ref()), Duration::ZERO);
         }
         let served = |turns: &TurnTaking| -> Vec<String> {
             turns.next().expect("there is a backlog").served.iter().map(|tenant| tenant.name.clone()).collect()
         };
         assert_eq!(served(&turns), ["3", "2", "1"]);
         let many: Vec<_> = (100..100 + MOST_SERVED).map(of).collect();
-        turns.learn(&claimed(2, false), false, Some(&many.iter().collect::<Vec<_>>()), Duration::ZERO);
+        turns.learn(&claimed(2, false), Left::Nothing, Some(&many.iter().collect::<Vec<_>>()), Duration::ZERO);
         assert_eq!(served(&turns).len(), MOST_SERVED);
         assert_eq!(served(&turns)[0], "100");
     }
@@ -209,7 +226,7 @@ mod tests {
         let mut met = std::collections::HashSet::new();
         for _ in 0..2 * PARTS {
             met.extend(turns.next().map(|turns| turns.from * PARTS / (Turns::LAST + 1)));
-            turns.learn(&claimed(1, false), false, Some(&[&message(1)]), Duration::ZERO);
+            turns.learn(&claimed(1, false), Left::Nothing, Some(&[&message(1)]), Duration::ZERO);
         }
         assert_eq!(met.len() as u64, PARTS);
     }

@@ -336,6 +336,28 @@ async fn s12_more_hosts_than_a_poller_knows_that_ask_to_be_left_alone_are_and_ke
     }
 }
 
+/// Only the database knows that they take nothing, and each claim meets hundreds of their messages.
+#[tokio::test]
+async fn s12_messages_for_more_hosts_than_a_poller_knows_that_ask_to_be_left_alone_are_passed_over() {
+    const HOSTS: i64 = 4_000;
+    for outbox in outboxes::each().await {
+        let stage = Stage::set(outbox).await;
+        let (port, _) = busy().await;
+        let hosts = hosts(4_000, port);
+        stage.rows("'{}'", "", "", &hosts).await;
+        let paused = "SELECT count(*) FROM outbox_destination WHERE paused_until IS NOT NULL";
+        stage.until("all are paused", paused, HOSTS).await;
+        stage.rows("'{}'", "", "", &hosts).await;
+        stage.good(GOOD).await;
+        stage.delivered(1 + GOOD, SOON).await;
+        let aside = "SELECT count(*) FROM outbox WHERE deferred_from IS NOT NULL";
+        let aside = stage.outbox.number(aside).await;
+        eprintln!("{:?}: {aside} of {HOSTS} were put aside meanwhile", stage.outbox.dialect());
+        assert!(aside < HOSTS / 2, "{:?}: good messages waited until {aside} were put aside", stage.outbox.dialect());
+        assert_eq!(stage.replica.stop(Signal::KILL).await.0, None);
+    }
+}
+
 /// MariaDB alone lets a session do without the checks, and asks for no right.
 #[tokio::test]
 async fn s5_rows_that_no_check_of_mariadb_has_seen_keep_nobody_waiting() {

@@ -26,7 +26,7 @@ use crate::poller::kept::KeptClaims;
 use crate::poller::marking::Marking;
 use crate::poller::ordering_keys::OrderingKeys;
 use crate::poller::suspects::Suspects;
-use crate::poller::turns::TurnTaking;
+use crate::poller::turns::{Left, TurnTaking};
 use crate::poller::walk::{Proof, Start};
 use crate::term::Term;
 
@@ -111,6 +111,15 @@ pub(super) struct Look<'a> {
     pub keys: KeyStretch<'a>,
     /// What was found before: it then looks for nothing else.
     pub found: Option<Found>,
+}
+
+/// A claim that was made.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub claim: ClaimId,
+    pub claimed: Claimed,
+    /// Whether it met rows of destinations that take nothing, of which it had not been told.
+    pub met_closed: bool,
 }
 
 /// The result of one poll.
@@ -250,15 +259,20 @@ impl Intake {
         };
         let looked = tokio::time::Instant::now();
         let look = Look { from, keys: self.keys.stretch(), found: None };
-        let (claim, mut claimed) = self.claim(term, &channels, room, look, admission).await?;
+        let Made { claim, mut claimed, met_closed } = self.claim(term, &channels, room, look, admission).await?;
         let all_keys = self.keys.looked(claimed.keys_left.take());
         self.metrics.polled(began.elapsed());
         if self.turns.next().is_some() && !room.takers.are_kept_for() {
             self.turns.leftover.keep_of(&claimed.messages, room, std::mem::take(&mut claimed.found), looked);
         }
-        let limited = claimed.messages.is_empty() && (room.takers != Takers::All || self.destinations.limits_claims());
+        let limited = room.takers != Takers::All || self.destinations.limits_claims();
+        let left = match (met_closed, limited) {
+            (true, _) => Left::BehindClosed,
+            (false, true) => Left::NoRoom,
+            (false, false) => Left::Nothing,
+        };
         let answering = self.destinations.answering(&claimed.messages);
-        self.turns.learn(&claimed, limited, answering.as_deref(), began.elapsed());
+        self.turns.learn(&claimed, left, answering.as_deref(), began.elapsed());
         self.start.learn(term.id.epoch, from, &claimed, room.messages, began.elapsed());
         let (took, brought) = (began.elapsed(), claimed.messages.len());
         let in_the_way = !claimed.deferred.is_empty();
@@ -370,7 +384,7 @@ impl Intake {
         room: Room,
         mut look: Look<'_>,
         mut admission: Admission,
-    ) -> Option<(ClaimId, Claimed)> {
+    ) -> Option<Made> {
         let claim = ClaimId::mint();
         self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
         let mut excluded = self.in_flight.excluded();
@@ -380,6 +394,7 @@ impl Intake {
         let mut backoff = Backoff::new();
         // Of the look that asked: the claim that is made with what it found looks at no key.
         let mut keys_left = None;
+        let mut met_closed = false;
         loop {
             term.progress();
             let request = ClaimRequest {
@@ -403,7 +418,7 @@ impl Intake {
             let error = match self.store.claim(&term.id, &request).await {
                 Ok(claimed) if !claimed.asked.is_empty() => match self.recall(&claimed.asked).await {
                     Ok(()) => {
-                        self.destinations.introduce(&mut admission, claimed.asked);
+                        met_closed |= self.destinations.introduce(&mut admission, claimed.asked);
                         look.found = Some(claimed.found);
                         keys_left = claimed.keys_left;
                         continue;
@@ -418,7 +433,8 @@ impl Intake {
                 }
                 Ok(claimed) => {
                     term.claim_answered();
-                    return Some((claim, Claimed { keys_left: keys_left.or(claimed.keys_left), ..claimed }));
+                    let claimed = Claimed { keys_left: keys_left.or(claimed.keys_left), ..claimed };
+                    return Some(Made { claim, claimed, met_closed });
                 }
                 Err(StoreError::Fenced { .. }) => {
                     term.end(TermEnd::Fenced);
