@@ -341,4 +341,10 @@ impl Heads {
         heads.truncate(KeyStretch::MOST);
         Self { ids: heads.into_iter().map(|head| MessageId(head.id)).collect(), left }
     }
+
+    /// Adds heads, of which some may be known.
+    pub(crate) fn add(&mut self, ids: Vec<i64>) {
+        let known: HashSet<MessageId> = self.ids.iter().copied().collect();
+        self.ids.extend(ids.into_iter().map(MessageId).filter(|id| !known.contains(id)));
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! A claim looks at each ordering key with waiting messages, due or not, and each takes some microseconds. With very
 //! many keys a claim would look at little else. A destination that is down would slow all others down by the keys that
-//! wait for it. So a claim looks at no more keys than [`KeyStretch::MOST`], and the next one goes on behind them.
+//! wait for it. So a claim looks at no more keys than [`KeyStretch::MOST`], and the next one goes on behind them. Where it leaves
+//! some, it also looks at those of the newest messages.
 
 use outbox_schema::{KeyStretch, OrderingKey};
 

@@ -16,7 +16,7 @@
 -- they want more than that, and p_ask, nothing is claimed: the caller is told what was found, and chooses. See outbox_take_found.
 --
 -- p_keys_from and p_keys_until say of which ordering keys the heads are looked at, by their numbers: of the first 512 of them. The
--- next one, if any, is returned as well, as left.
+-- next one, if any, is returned as well, as left. Then the keys of the 512 newest rows are looked at too.
 --
 -- Most polls find nothing. Those write nothing: the term is locked only once there is something to claim.
 --
@@ -112,10 +112,29 @@ BEGIN
                     -- Stepping from key to key ends at this limit. So whatever passes over heads comes behind it.
                     SELECT o.*, row_number() OVER () AS place
                     FROM (SELECT * FROM outbox_ordered_heads(p_shard, '{}', p_keys_from, p_keys_until) LIMIT 513) o
+                ), newest AS MATERIALIZED (
+                    -- Where a claim does not look at all keys, it looks at those of the newest rows too: whoever writes for a new key
+                    -- does not wait until all others had their turns.
+                    SELECT o.*
+                    FROM (SELECT n.id, n.shard, n.status, n.channel, n.ordering_key, n.destination, n.priority, n.available_at,
+                                 n.first_attempt_at
+                          FROM outbox n WHERE EXISTS (SELECT FROM looked WHERE looked.place > 512)
+                          ORDER BY n.id DESC LIMIT 512) o
+                    WHERE o.shard = p_shard AND o.status = 'PENDING' AND o.ordering_key IS NOT NULL AND o.first_attempt_at IS NULL
+                      -- The first of its key, as a step in the index of keys finds it.
+                      AND o.id = (
+                        SELECT head.id FROM outbox head
+                        WHERE head.shard = p_shard AND head.status = 'PENDING' AND head.ordering_key IS NOT NULL
+                          AND hashtextextended(head.ordering_key, hashtextextended(head.channel, 0))
+                              >= hashtextextended(o.ordering_key, hashtextextended(o.channel, 0))
+                        ORDER BY hashtextextended(head.ordering_key, hashtextextended(head.channel, 0)), head.id LIMIT 1)
                 )
                 SELECT (SELECT array_agg(head.id)
-                        FROM (SELECT o.id FROM looked o
-                              WHERE o.place <= 512 AND o.available_at <= now()
+                        FROM (SELECT o.id
+                              FROM (SELECT id, channel, ordering_key, destination, priority, available_at FROM looked WHERE place <= 512
+                                    UNION
+                                    SELECT id, channel, ordering_key, destination, priority, available_at FROM newest) o
+                              WHERE o.available_at <= now()
                                 AND o.destination <> ALL (p_closed) AND o.channel <> ALL (p_closed_channels)
                                 -- A key with a row in flight has its turn: a redriven row of it that goes before waits for that one.
                                 AND (o.channel, o.ordering_key) NOT IN (

@@ -160,6 +160,7 @@ on_every_database! {
         each_ordering_key_is_in_one_stretch,
         a_look_is_bounded_whatever_becomes_of_the_keys,
         a_stretch_begins_where_its_first_key_was,
+        a_look_that_leaves_keys_shows_those_of_the_newest_rows_too,
         a_row_without_an_ordering_key_is_found_with_each_stretch,
         the_order_of_ids_wins_over_priority_and_age_within_a_key,
         a_retry_keeps_those_behind_it_waiting,

@@ -178,7 +178,7 @@ impl<'a> ClaimParameters<'a> {
         Ok(keyed.map_or(Cancellations::Open, |keys_wait| Cancellations::HeldBack { keys_wait }))
     }
 
-    /// The heads of the requested ordering keys, due or not.
+    /// The heads of the requested ordering keys, due or not, and of new ones where these are not all.
     async fn heads(&self, step: &mut Step) -> Result<Heads, StoreError> {
         let KeyStretch { from, until } = self.request.keys;
         let channel = |key: Option<&OrderingKey>| text(key.map_or("", |key| &key.channel));
@@ -197,7 +197,12 @@ impl<'a> ClaimParameters<'a> {
         );
         let rows = sqlx::raw_sql(statement).fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))?;
         let heads = rows.iter().map(Head::from_row).collect::<Result<_, _>>();
-        heads.map(Heads::of).map_err(|error| failed(DOING, error))
+        let mut heads = heads.map(Heads::of).map_err(|error| failed(DOING, error))?;
+        if heads.left.is_some() {
+            let new = sqlx::query_scalar(query!("mysql/poller/claim_new_heads")).bind(self.term.shard.0);
+            heads.add(new.fetch_all(&mut **step).await.map_err(|error| failed(DOING, error))?);
+        }
+        Ok(heads)
     }
 
     async fn walk(

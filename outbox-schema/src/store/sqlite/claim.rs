@@ -171,7 +171,7 @@ impl<'a> ClaimParameters<'a> {
         Ok((due, heads.left))
     }
 
-    /// The heads of the requested ordering keys, due or not.
+    /// The heads of the requested ordering keys, due or not, and of new ones where these are not all.
     async fn heads(&self, tx: &mut SqliteTransaction<'static>) -> Result<Heads, sqlx::Error> {
         let KeyStretch { from, until } = self.request.keys;
         let heads = sqlx::query_as(query!("sqlite/poller/claim_heads"))
@@ -182,7 +182,12 @@ impl<'a> ClaimParameters<'a> {
             .bind(until.map(|key| &key.ordering_key))
             .fetch_all(&mut **tx)
             .await?;
-        Ok(Heads::of(heads))
+        let mut heads = Heads::of(heads);
+        if heads.left.is_some() {
+            let new = sqlx::query_scalar(query!("sqlite/poller/claim_new_heads")).bind(self.term.shard.0);
+            heads.add(new.fetch_all(&mut **tx).await?);
+        }
+        Ok(heads)
     }
 
     async fn walk(&self, tx: &mut SqliteTransaction<'static>, heads: &[MessageId]) -> Result<Vec<DueRow>, sqlx::Error> {

@@ -174,6 +174,9 @@ async fn insert_keys(outbox: &Outbox, channel: &str, keys: &[String], due: bool)
     }
 }
 
+/// Makes all messages such that were tried before: what is new is looked at in each look.
+const TRIED: &str = "UPDATE outbox SET first_attempt_at = created_at";
+
 /// More keys than three looks show, of any form, as SQL has them.
 fn very_many_keys() -> Vec<String> {
     let plain = (0..3 * KeyStretch::MOST).map(|number| format!("'{number}'"));
@@ -250,6 +253,7 @@ pub async fn a_stretch_begins_where_its_first_key_was(outbox: &Outbox) {
     let term = outbox.term(&[http()]).await;
     let keys: Vec<String> = (0..KeyStretch::MOST + 3).map(|number| format!("'order-{number}'")).collect();
     insert_keys(outbox, "http", &keys, true).await;
+    outbox.execute(TRIED).await;
     let (found, left) = looks(outbox, &term, KeyStretch::default()).await;
     let [first] = left.as_slice() else { panic!("{left:?}") };
     assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [KeyStretch::MOST, 3]);
@@ -262,6 +266,27 @@ pub async fn a_stretch_begins_where_its_first_key_was(outbox: &Outbox) {
     let again = outbox.insert(&[("ordering_key", &format!("'{}'", first.ordering_key))]).await.0;
     let behind = behind().await;
     assert!(behind.contains(&again) && behind.len() == 3, "{behind:?}");
+}
+
+/// Whoever writes for a new key does not wait until all others had their looks. Of a key that has waited for long, its newest row says
+/// nothing.
+pub async fn a_look_that_leaves_keys_shows_those_of_the_newest_rows_too(outbox: &Outbox) {
+    let term = outbox.term(&[http()]).await;
+    insert_keys(outbox, "http", &very_many_keys(), false).await;
+    outbox.execute(TRIED).await;
+    let mut new = Vec::new();
+    for key in ["'new'", "'newer'", "'newest'"] {
+        new.push(outbox.insert(&[("ordering_key", key)]).await.0);
+        outbox.insert(&[("ordering_key", key)]).await;
+    }
+    outbox.insert(&[("ordering_key", "'7'")]).await;
+    let channels = [http()];
+    let ask = ClaimRequest { limit: 10_000, ..request(&channels) };
+    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
+    assert!(claimed.keys_left.is_some());
+    let mut found = ids(&claimed.messages);
+    found.sort_unstable();
+    assert_eq!(found, new);
 }
 
 /// They have no place among the keys.
