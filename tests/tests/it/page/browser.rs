@@ -35,6 +35,9 @@ const OF_THE_DOCUMENT: [(&str, &str, u32); 4] = [
 const WIDTH: u32 = 1_280;
 const HEIGHT: u32 = 900;
 
+/// The most of a page that a picture shows.
+const TALLEST: u32 = 4_000;
+
 /// A key that is pressed: <https://www.w3.org/TR/webdriver2/#keyboard-actions>.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Key {
@@ -244,12 +247,15 @@ impl Browser {
         self.devtools("Emulation.setDeviceMetricsOverride", size).await;
     }
 
-    /// Takes a picture of the page, to look at. None is compared. With `OUTBOX_TEST_UPDATE=1` those that docs/page.md shows are
+    /// Takes a picture of the whole page, to look at. None is compared. With `OUTBOX_TEST_UPDATE=1` those that docs/page.md shows are
     /// written.
     pub(super) async fn picture(&self, name: &str) {
         let folder = PathBuf::from(PICTURES);
         std::fs::create_dir_all(&folder).unwrap();
+        let (width, height) = self.size().await;
+        self.look_through(width, height.clamp(HEIGHT, TALLEST)).await;
         std::fs::write(folder.join(format!("{name}.png")), self.taken().await).unwrap();
+        self.look_through(width, HEIGHT).await;
         if std::env::var_os("OUTBOX_TEST_UPDATE").is_some()
             && let Some((_, shown, height)) = OF_THE_DOCUMENT.into_iter().find(|(taken, ..)| *taken == name)
         {
@@ -257,6 +263,13 @@ impl Browser {
             std::fs::write(PathBuf::from(DOCUMENT).join(shown), self.taken().await).unwrap();
             self.look_through(WIDTH, HEIGHT).await;
         }
+    }
+
+    /// The width of the window, and the height of the page in it.
+    async fn size(&self) -> (u32, u32) {
+        let size = self.run("return [window.innerWidth, document.documentElement.scrollHeight]").await;
+        let [width, height] = [0, 1].map(|side| size[side].as_u64().unwrap().try_into().unwrap());
+        (width, height)
     }
 
     async fn taken(&self) -> Vec<u8> {
