@@ -243,6 +243,31 @@ async fn a_list_stays_as_it_is_while_something_in_it_is_ticked() {
     browser.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_of_targets_stays_as_it_is_while_one_is_ticked_and_its_head_ticks_all() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let gone = "INSERT INTO outbox_invalid_target (channel, target, reason) VALUES ('fcm', 'TARGET', 'UNREGISTERED')";
+    outbox.sql(&gone.replace("TARGET", "first")).await;
+    let browser = Browser::start(true).await;
+    sign_in(&browser, &stage.url, OPERATES).await;
+    to(&browser, "Invalid targets").await;
+    browser.says("Forget 1 target…").await;
+    browser.click_at("//input[@aria-label='Select target first']").await;
+    outbox.sql(&gone.replace("TARGET", "second")).await;
+    // Longer than a page that is live waits.
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    assert!(!browser.words().await.contains("second"), "the list has changed beside a tick");
+    browser.click_at("//input[@aria-label='Select target first']").await;
+    browser.says("second").await;
+    browser.click_at("//input[@aria-label='Select all on this page']").await;
+    let ticked = "return document.querySelectorAll(\"input[name='target']:checked\").length";
+    assert_eq!(browser.run(ticked).await, 2);
+    browser.click("Show only the selected").await;
+    browser.says("Forget 2 targets…").await;
+    browser.close().await;
+}
+
 /// A page that an operator leaves open during an incident must neither pass off what it shows as new, nor stay behind afterwards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_whose_replica_does_not_answer_says_so_and_goes_on_once_it_answers() {

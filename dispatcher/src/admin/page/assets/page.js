@@ -31,14 +31,17 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// The boxes of a list, whatever they are called.
+const BOX = "form.choice input[type='checkbox']:not(.all)";
+
 // The box above a list ticks all of its boxes.
 document.addEventListener("change", (event) => {
-  if (!event.target.matches?.("input.all")) return;
-  for (const box of event.target.form.querySelectorAll("input[name='id']")) box.checked = event.target.checked;
+  if (!event.target.matches?.("form.choice input.all")) return;
+  for (const box of document.querySelectorAll(BOX)) if (box.form === event.target.form) box.checked = event.target.checked;
 });
 
-// While something is ticked, what is live stays as it is: no other message may come to stand beside a tick.
-const isTicked = () => document.querySelector("#live input[name='id']:checked") !== null;
+// While something is ticked, what is live stays as it is: nothing else may come to stand beside a tick.
+const isTicked = () => document.querySelector(`#live ${BOX}:checked`) !== null;
 
 // What is live is asked for every five seconds. Where no answer comes it stays in view, the page says since when, and asks less and
 // less often. A page in the background asks nothing.
