@@ -149,7 +149,7 @@ fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Markup {
     // An undo needs the id of the whole operation.
     let operation = entry.part_of.unwrap_or(entry.id);
     html! {
-        th.number scope="row" {
+        th.whole scope="row" {
             @if is_of_many(listed) { a href=(operations::address(operation)) { (operation) } } @else { (operation) }
         }
         td { (time(&entry.at)) }

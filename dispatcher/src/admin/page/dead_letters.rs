@@ -172,7 +172,7 @@ pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
             td { (time(&group.first_seen)) }
             td { (time(&group.last_seen)) }
             @if !deaths.is_empty() { td { @if let Some(deaths) = deaths.get(&group.fingerprint) { (chart(deaths)) } @else { (parts::nothing()) } } }
-            td.number { (parts::message(group.example)) }
+            td.whole { (parts::message(group.example)) }
         }
     };
     let when = (!deaths.is_empty()).then_some("When");
@@ -221,9 +221,9 @@ fn table_of(page: &DeadLetterPage, operates: bool) -> Markup {
 
 fn row(letter: &DeadLetter) -> Markup {
     html! {
-        th.number scope="row" { (parts::message(letter.id)) }
+        th.whole scope="row" { (parts::message(letter.id)) }
         td { (text_if(letter.dead_reason.as_deref())) }
-        td.number { @if let Some(code) = letter.last_status_code { (code) } @else { (parts::nothing()) } }
+        td.whole { @if let Some(code) = letter.last_status_code { (code) } @else { (parts::nothing()) } }
         td.target { (parts::target(&letter.target)) }
         td.number { (letter.attempts) }
         td { (time(&letter.dead_at)) }

@@ -164,7 +164,7 @@ pub(super) fn known(asked: &Fields) -> Markup {
 
 fn row(message: &MessageSummary) -> Markup {
     html! {
-        th.number scope="row" { (parts::message(message.id)) }
+        th.whole scope="row" { (parts::message(message.id)) }
         td { (parts::status(&message.status, message.dead_reason.as_deref())) }
         td { (text(&message.channel)) }
         td.target { (parts::target(&message.target)) }

@@ -32,6 +32,7 @@ mod selected;
 mod session;
 mod settings;
 mod sign_in;
+mod tables;
 mod terms;
 pub(crate) mod waiting;
 mod wake;

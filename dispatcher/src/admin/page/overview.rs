@@ -229,7 +229,7 @@ fn halted_keys(halted: &[HaltedVitals]) -> Markup {
             th scope="row" { a href=(of_channel) { (text(&halted.channel)) } }
             td.number { (count(halted.keys)) }
             td.number { (count(halted.messages)) }
-            td.number { @if let Some(oldest) = &halted.oldest { (message(oldest.dead_letter)) } @else { (super::parts::nothing()) } }
+            td.whole { @if let Some(oldest) = &halted.oldest { (message(oldest.dead_letter)) } @else { (super::parts::nothing()) } }
         }
     };
     let rows = halted.iter().filter(|halted| halted.keys > 0 || halted.more).map(row);
@@ -253,7 +253,7 @@ fn shards(shards: &[ShardStatus]) -> Markup {
             th scope="row" { (shard.shard) }
             td { (state(word, tone)) @if let Some(error) = &shard.error { " " span.hint { (text(error)) } } }
             td { (text_if(shard.instance.as_deref().or(shard.holder.as_deref()))) }
-            td.number { @if let Some(epoch) = shard.epoch { (links::term(epoch)) } @else { (super::parts::nothing()) } }
+            td.whole { @if let Some(epoch) = shard.epoch { (links::term(epoch)) } @else { (super::parts::nothing()) } }
             td { (time_if(shard.since.as_deref())) }
             td.number { (length(shard.trusted_ms)) }
         }
@@ -287,7 +287,7 @@ fn replicas(replicas: &[ReplicaStatus]) -> Markup {
 fn hand_overs(terms: &[TermEntry]) -> Markup {
     let row = |term: &TermEntry| {
         html! {
-            th.number scope="row" { (links::term(term.epoch)) }
+            th.whole scope="row" { (links::term(term.epoch)) }
             td { (text(term.instance.as_deref().unwrap_or(&term.holder))) }
             td { (time(&term.started_at)) }
             td { (ended(term)) }

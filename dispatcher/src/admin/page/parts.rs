@@ -9,6 +9,7 @@ use outbox_schema::desk::Skipped;
 
 use super::fields::Fields;
 use super::links::linked;
+pub(super) use super::tables::{stacked, table};
 use crate::explain::Mention;
 use crate::text::{grouped, in_one_line, relative, span, to_the_second};
 
@@ -146,22 +147,6 @@ pub(super) fn facts<'a>(facts: impl IntoIterator<Item = (&'a str, Markup)>) -> M
         dl.facts {
             @for (name, value) in facts {
                 div { dt { (name) } dd { (value) } }
-            }
-        }
-    }
-}
-
-/// A table. It is as wide as it must be, and scrolls by itself on a narrow screen.
-pub(super) fn table<'a>(
-    name: &str,
-    heading: impl IntoIterator<Item = &'a str>,
-    rows: impl IntoIterator<Item = Markup>,
-) -> Markup {
-    html! {
-        div.table role="region" aria-label=(name) tabindex="0" {
-            table {
-                thead { tr { @for word in heading { th scope="col" { (word) } } } }
-                tbody { @for row in rows { tr { (row) } } }
             }
         }
     }

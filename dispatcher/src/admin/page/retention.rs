@@ -129,7 +129,7 @@ fn each_kind(kept: &Retention, figures: Option<Duration>) -> Markup {
             th scope="row" { (what) }
             td { (kept) }
             td { @if from.is_empty() { (nothing()) } @else { (from) } }
-            td.number { (setting) }
+            td.whole { (setting) }
         }
     };
     html! {

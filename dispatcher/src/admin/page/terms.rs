@@ -51,8 +51,8 @@ const HEADING: [&str; 10] =
 
 fn row(term: &TermEntry) -> Markup {
     html! {
-        th.number scope="row" { (links::term(term.epoch)) }
-        td.number { (term.shard) }
+        th.whole scope="row" { (links::term(term.epoch)) }
+        td.whole { (term.shard) }
         td title=(term.holder) { (text(term.instance.as_deref().unwrap_or(&term.holder))) }
         td { (time(&term.started_at)) }
         td.number { (length(term.lasted_ms())) }
