@@ -31,6 +31,11 @@ pub(super) const APPLICATION: &str = "\
 const CUT: &str = "return [...document.querySelectorAll('.table')].filter(table => table.scrollWidth > table.clientWidth) \
                    .map(table => table.getAttribute('aria-label'))";
 
+/// The name of the page that is shown, where the way to the pages has it beyond its edge.
+const HIDDEN: &str = "const way = document.querySelector('.way ul')?.getBoundingClientRect(); \
+                      return [...document.querySelectorAll('.way [aria-current]')].filter(one => { const at = one.getBoundingClientRect(); \
+                      return at.left < way.left - 1 || at.right > way.right + 1; }).map(one => one.innerText)";
+
 pub(super) async fn sign_in(browser: &Browser, url: &str, token: &str) {
     browser.go(url).await;
     browser.says("Sign in").await;
@@ -488,6 +493,8 @@ async fn usable(browser: &Browser, axe: &str, name: &str) {
             browser.run(axe).await;
             let found = browser.run_to_its_end(judge).await;
             assert_eq!(found, serde_json::json!([]), "{name}, {scheme}, {size}");
+            let hidden = browser.run(HIDDEN).await;
+            assert_eq!(hidden, serde_json::json!([]), "{name}, {scheme}, {size}: the way does not show the page");
             let too_wide = browser.run("return document.documentElement.scrollWidth - window.innerWidth").await;
             assert!(too_wide.as_i64().unwrap() <= 0, "{name}, {scheme}, {size}: {too_wide} wider than the window");
             if width == 1280 {
