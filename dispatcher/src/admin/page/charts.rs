@@ -61,6 +61,36 @@ pub(super) fn small(bars: &[u64], words: &str) -> Markup {
     }
 }
 
+/// A stretch of a strip, in parts of the whole.
+pub(super) struct Stretch {
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) is_gap: bool,
+}
+
+/// What followed what, on a line of time. A gap is seen however short it is.
+pub(super) fn strip(stretches: &[Stretch], words: &str) -> Markup {
+    const WIDTH: f64 = 1_000.0;
+    let drawn = |gaps: bool| {
+        let mut path = String::new();
+        for stretch in stretches.iter().filter(|stretch| stretch.is_gap == gaps) {
+            let (from, least) = ((stretch.from * WIDTH).floor(), if gaps { 4.0 } else { 1.0 });
+            // One term ends before the next begins, for an eye too.
+            let to = (stretch.to * WIDTH).floor() - if gaps { 0.0 } else { 2.0 };
+            let length = (to - from).max(least);
+            let _ = write!(path, "M{from} 0h{length}v10h-{length}z");
+        }
+        path
+    };
+    html! {
+        svg.strip role="img" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-label=(words) {
+            title { (words) }
+            path d=(drawn(false)) {}
+            path.gap d=(drawn(true)) {}
+        }
+    }
+}
+
 /// The bars as one path. The highest is as high as the chart, and what is not zero can be seen.
 fn path(bars: &[u64]) -> String {
     let most = u128::from(bars.iter().copied().max().unwrap_or(0));

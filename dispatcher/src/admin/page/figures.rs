@@ -161,7 +161,7 @@ fn latency(point: &FiguresPoint) -> String {
     format!("half within {}, 99 of 100 within {}", within(point.p50_ms), within(point.p99_ms))
 }
 
-fn within(ms: Option<u64>) -> String {
+pub(super) fn within(ms: Option<u64>) -> String {
     ms.map_or_else(|| format!("more than {}", spanned(LONGEST_LATENCY_MS)), spanned)
 }
 

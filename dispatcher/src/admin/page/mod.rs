@@ -14,6 +14,7 @@ mod edit_many;
 mod fields;
 mod figures;
 mod frame;
+mod hand_overs;
 mod invalid_targets;
 mod links;
 mod message;

@@ -76,6 +76,12 @@ pub(super) fn length(ms: Option<i64>) -> Markup {
     html! { @if let Some(ms) = ms { (span(ms)) } @else { (nothing()) } }
 }
 
+/// How long ago something was, as times say it.
+pub(super) fn ago(ms: i64) -> String {
+    let then = SystemTime::now() - Duration::from_millis(ms.try_into().unwrap_or(0));
+    relative(&humantime::format_rfc3339_millis(then).to_string(), SystemTime::now())
+}
+
 /// Says how long ago very many rows were looked at. Nothing where that was just now.
 pub(super) fn looked_before(age: Duration) -> Markup {
     html! {

@@ -96,7 +96,7 @@ pub(super) fn ended(term: &TermEntry) -> Markup {
     }
 }
 
-fn because(term: &TermEntry) -> Markup {
+pub(super) fn because(term: &TermEntry) -> Markup {
     match (&term.ended_because, &term.next_started_at) {
         (Some(why), _) => {
             let tone = match why.as_str() {
