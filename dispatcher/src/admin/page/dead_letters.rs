@@ -14,9 +14,10 @@ use super::charts::small;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
-use super::messages::{PAGE, known, unknown_channel};
+use super::messages::{PAGE, unknown_channel};
 use super::parts::{
-    self, empty, filter, filter_choice, filter_text, looked_before, number, pages, table, text, text_if, time,
+    self, TIMES, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, table, text,
+    text_if, time,
 };
 use super::searches::{FORM_PATIENCE, Found, Searches, under_way};
 use super::selected::{Choice, ID, MESSAGES, named, to_select};
@@ -88,18 +89,27 @@ fn sum(groups: &[DeadGroup]) -> u64 {
     groups.iter().map(|group| group.count).sum()
 }
 
+/// The fields that are folded up.
+const SELDOM: [&str; 8] = ["target", "key_prefix", "tags", "tenant", "status_code", "since", "until", "fingerprint"];
+
 fn fields(asked: &Fields) -> Markup {
     let reasons = ["permanent", "exhausted", "expired", "in_doubt", "cancelled"].map(|reason| (reason, reason));
+    let seldom = html! {
+        (filter_text(asked, "target", "Target", ""))
+        (filter_text(asked, "key_prefix", "Key begins with", "order-4711"))
+        (filter_text(asked, "tags", "Tags", "order=4711, customer=7"))
+        (filter_text(asked, "tenant", "Tenant", ""))
+        (filter_text(asked, "status_code", "Status code", "503"))
+        (filter_text(asked, "since", "Died since", TIMES))
+        (filter_text(asked, "until", "Died until", "10m"))
+        (filter_text(asked, "fingerprint", "Fingerprint", "http/exhausted/503/9f0c2d41b7aa"))
+    };
     html! {
         (filter_text(asked, "channel", "Channel", ""))
         (filter_choice(asked, "reason", "Reason", &reasons))
-        (filter_text(asked, "status_code", "Status code", "503"))
         (filter_text(asked, "destination", "Destination", "https://shop.example:443"))
-        (known(asked))
-        (filter_text(asked, "since", "Died since", "2h, or 2026-05-01T14:00:00Z"))
-        (filter_text(asked, "until", "Died until", "10m"))
         (filter_text(asked, "error_contains", "Error contains", ""))
-        (filter_text(asked, "fingerprint", "Fingerprint", "http/exhausted/503/9f0c2d41b7aa"))
+        (more_filters(asked, &SELDOM, &seldom))
     }
 }
 

@@ -175,15 +175,23 @@ pub(super) fn pages(path: &str, asked: &Fields, next: Option<&impl ToString>) ->
     }
 }
 
-/// A field of a filter.
+/// A field of a filter. The hint below it says what can be written.
 pub(super) fn filter_text(asked: &Fields, name: &str, label: &str, hint: &str) -> Markup {
+    let hint_id = format!("hint-{name}");
+    let described = (!hint.is_empty()).then_some(&hint_id);
     html! {
-        label {
-            span { (label) }
-            input type="text" name=(name) value=[asked.get(name)] placeholder=(hint) autocomplete="off";
+        div {
+            label {
+                span { (label) }
+                input type="text" name=(name) value=[asked.get(name)] aria-describedby=[described] autocomplete="off";
+            }
+            @if !hint.is_empty() { span.hint id=(hint_id) { (hint) } }
         }
     }
 }
+
+/// The examples of a time that a filter takes.
+pub(super) const TIMES: &str = "2h, or 2026-05-01T14:00:00Z";
 
 /// A choice of a filter.
 pub(super) fn filter_choice(asked: &Fields, name: &str, label: &str, choices: &[(&str, &str)]) -> Markup {
@@ -196,6 +204,16 @@ pub(super) fn filter_choice(asked: &Fields, name: &str, label: &str, choices: &[
                     option value=(value) selected[asked.get(name).is_some_and(|asked| asked.eq_ignore_ascii_case(value))] { (word) }
                 }
             }
+        }
+    }
+}
+
+/// The fields of a filter that are used seldom. They are folded up, but for where one of these is in use.
+pub(super) fn more_filters(asked: &Fields, names: &[&str], fields: &Markup) -> Markup {
+    html! {
+        details open[names.iter().any(|name| asked.has(name))] {
+            summary { "More filters" }
+            div.filter { (fields) }
         }
     }
 }

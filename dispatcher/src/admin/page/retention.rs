@@ -142,8 +142,8 @@ fn each_kind(kept: &Retention, figures: Option<Duration>) -> Markup {
 fn times_fields(kept: &Retention, asked: &Fields) -> Markup {
     html! {
         form.filter method="get" action=(PATH) {
-            (filter_text(asked, "success", "Delivered before", &written(kept.success)))
-            (filter_text(asked, "dead", "Died before", &written(kept.dead)))
+            (filter_text(asked, "success", "Delivered before", &format!("kept: {}", written(kept.success))))
+            (filter_text(asked, "dead", "Died before", &format!("kept: {}", written(kept.dead))))
             div.buttons {
                 button type="submit" { "Count" }
                 @if !asked.is_empty() { a href=(PATH) { "Usual times" } }
