@@ -14,7 +14,7 @@ use super::charts::Chart;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
-use super::parts::{Tone, empty, length, nothing, number, table, text, time};
+use super::parts::{Tone, clock, empty, length, nothing, number, table, text};
 use crate::admin::api::{Office, Problem};
 use crate::health::cached::Cached;
 use crate::text::{span, to_the_second};
@@ -217,7 +217,8 @@ fn one(channel: &ChannelFigures, span: Span) -> Markup {
     let chart = |name: &'static str, tone, of| {
         counts(channel, format!("figures-{}", name.replace(' ', "-")), name, span, tone, of)
     };
-    let row = |point: &FiguresPoint| html! { th scope="row" { (time(&point.at)) } (cells(point)) };
+    let row =
+        |point: &FiguresPoint| html! { th.whole scope="row" { (clock(&point.at, span != Span::Hour)) } (cells(point)) };
     let said = |point: &&FiguresPoint| {
         let counts = [point.delivered, point.failed, point.dead, point.in_doubt, point.deferred];
         counts.iter().any(|count| *count > 0) || point.most_lag_ms.is_some_and(|lag| lag > 0)

@@ -43,7 +43,27 @@ pub(super) fn time(at: &str) -> Markup {
 
 /// A time in full, where there is room: how long ago, and exactly when for those who cannot point at it.
 pub(super) fn moment(at: &str) -> Markup {
-    html! { (time(at)) " " span.hint { (to_the_second(at)) } }
+    let is_long_ago = relative(at, SystemTime::now()) == to_the_second(at);
+    html! { (time(at)) @if !is_long_ago { " " span.hint { (exact(at)) } } }
+}
+
+/// A time as it is written: in UTC, and by the script in the zone of the reader.
+pub(super) fn exact(at: &str) -> Markup {
+    html! { time datetime=(at) { (to_the_second(at)) } }
+}
+
+/// A time of day, with its day where the others beside it are of other days. The script writes it in the zone of the reader.
+pub(super) fn clock(at: &str, with_day: bool) -> Markup {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let part = |from: usize, to: usize| at.get(from..to).unwrap_or_default();
+    let month = part(5, 7).parse().ok().and_then(|month: usize| MONTHS.get(month.checked_sub(1)?));
+    let day = part(8, 10).trim_start_matches('0');
+    html! {
+        time datetime=(at) {
+            @if let (true, Some(month)) = (with_day, month) { (day) " " (month) ", " }
+            (part(11, 16)) " UTC"
+        }
+    }
 }
 
 /// The same, where there is a time.

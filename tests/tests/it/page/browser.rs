@@ -242,6 +242,11 @@ impl Browser {
         self.look_through(width, HEIGHT).await;
     }
 
+    /// Moves the reader to this zone of time.
+    pub(super) async fn live_in(&self, zone: &str) {
+        self.devtools("Emulation.setTimezoneOverride", json!({ "timezoneId": zone })).await;
+    }
+
     async fn look_through(&self, width: u32, height: u32) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.devtools("Emulation.setDeviceMetricsOverride", size).await;

@@ -202,6 +202,7 @@ async fn a_page_that_is_open_keeps_itself_up_to_date_and_nothing_of_a_row_runs()
         assert!(browser.alert().await.is_none(), "{path}");
         assert_eq!(browser.run("return window.ran ?? null").await, Value::Null, "{path}");
     }
+    browser.live_in("Asia/Tokyo").await;
     browser.go(&format!("{}/messages/{id}", stage.url)).await;
     browser.says("Its life").await;
     // What only the script does: an exact time in the reader's zone, and a copy.
@@ -209,6 +210,9 @@ async fn a_page_that_is_open_keeps_itself_up_to_date_and_nothing_of_a_row_runs()
                    time.dispatchEvent(new PointerEvent('pointerover', {bubbles: true})); return time.title";
     let title = browser.run(pointed).await;
     assert!(title.as_str().is_some_and(|title| title.contains('\n') && title.ends_with('Z')), "{title}");
+    let written = browser.run("return [...document.querySelectorAll('main time')].filter(time => /(Z|UTC)$/.test(time.textContent)).length").await;
+    assert_eq!(written, 0, "a time in full is in the zone of the reader: {}", browser.words().await);
+    assert!(browser.words().await.contains("GMT+9"), "{}", browser.words().await);
     browser.click_at("//button[@data-of='payload']").await;
     let said = async || {
         let said = browser.run("return document.querySelector(\"button[data-of='payload']\").textContent").await;

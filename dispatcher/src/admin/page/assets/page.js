@@ -17,6 +17,26 @@ function exactly(event) {
 document.addEventListener("pointerover", exactly);
 document.addEventListener("focusin", exactly);
 
+// A time that is written out is in the reader's zone, as all others are. The server writes UTC.
+const clock = { hour: "2-digit", minute: "2-digit" };
+const WRITTEN = [
+  [/^\d{4}-.*Z$/, new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" })],
+  [/^\d\d:\d\d UTC$/, new Intl.DateTimeFormat(undefined, clock)],
+  [/ UTC$/, new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...clock })],
+];
+
+function inOwnZone() {
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    const at = new Date(time.dateTime);
+    const [, format] = WRITTEN.find(([shape]) => shape.test(time.textContent)) ?? [];
+    if (format && !isNaN(at)) time.textContent = format.format(at);
+  }
+}
+
+// What is live comes from the server anew. It is written anew before anybody sees it.
+new MutationObserver(inOwnZone).observe(document.body, { childList: true, characterData: true, subtree: true });
+inOwnZone();
+
 // A button copies the text of the element that it names. Where the browser does not allow that, it selects the text.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest?.("button.copy");
