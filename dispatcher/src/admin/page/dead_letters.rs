@@ -10,7 +10,7 @@ use outbox_schema::Desk;
 use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Deaths, GROUPS, Selection};
 
 use super::Reception;
-use super::charts::small;
+use super::deaths::Axis;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
@@ -22,7 +22,6 @@ use super::parts::{
 use super::searches::{FORM_PATIENCE, Found, Searches, under_way};
 use super::selected::{Choice, ID, MESSAGES, named, to_select};
 use crate::admin::api::{Kind, Problem};
-use crate::text::span;
 
 /// Where the list is.
 pub(super) const PATH: &str = "/dead-letters";
@@ -153,23 +152,10 @@ pub(super) fn counted_letters(groups: &[DeadGroup]) -> String {
     format!("{} {letters}", counted(groups))
 }
 
-/// When the letters of a cause died, as a chart.
-fn chart(deaths: &Deaths) -> Markup {
-    let all: u64 = deaths.counts.iter().sum();
-    let most = deaths.counts.iter().max().copied().unwrap_or(0);
-    let newest = if deaths.more { "the newest " } else { "" };
-    let words = format!(
-        "{newest}{} died within {}, at most {} in a twenty-fourth of it",
-        number(all),
-        span(deaths.lasted_ms),
-        number(most)
-    );
-    small(&deaths.counts, &words)
-}
-
 /// Dead letters by cause. Each cause leads to its own letters.
 pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
     let Shown { groups, deaths, .. } = shown;
+    let axis = Axis::over(groups, deaths);
     let row = |group: &DeadGroup| {
         let of_group = asked.filter().among(&["fingerprint", ID], false).with("fingerprint", &group.fingerprint);
         html! {
@@ -181,13 +167,17 @@ pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
             }
             td { (time(&group.first_seen)) }
             td { (time(&group.last_seen)) }
-            @if !deaths.is_empty() { td { @if let Some(deaths) = deaths.get(&group.fingerprint) { (chart(deaths)) } @else { (parts::nothing()) } } }
+            @if let Some(axis) = axis {
+                td { @if let Some(deaths) = deaths.get(&group.fingerprint) { (axis.chart(group, deaths)) } @else { (parts::nothing()) } }
+            }
             td.whole { (parts::message(group.example)) }
         }
     };
-    let when = (!deaths.is_empty()).then_some("When");
-    let heading =
-        ["Letters", "Error and fingerprint", "First died", "Last died"].into_iter().chain(when).chain(["Example"]);
+    let when = axis.map(|axis| axis.heading());
+    let heading = ["Letters", "Error and fingerprint", "First died", "Last died"]
+        .into_iter()
+        .chain(when.as_deref())
+        .chain(["Example"]);
     html! {
         section {
             h2 { "By cause" }

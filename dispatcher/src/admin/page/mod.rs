@@ -6,6 +6,7 @@ mod audit;
 mod charts;
 mod check;
 mod dead_letters;
+mod deaths;
 mod destinations;
 mod door;
 mod downloads;
