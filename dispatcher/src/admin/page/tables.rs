@@ -42,7 +42,7 @@ pub(super) fn head<'a>(heading: impl IntoIterator<Item = &'a str>, first: Option
     let numbers: Vec<bool> = first.map(|row| cells(&row.0).map(is_number).collect()).unwrap_or_default();
     html! {
         @for (place, word) in heading.into_iter().enumerate() {
-            th.number[numbers.get(place).is_some_and(|is| *is)] scope="col" { (word) }
+            th class=[numbers.get(place).is_some_and(|is| *is).then_some("number")] scope="col" { (word) }
         }
     }
 }
