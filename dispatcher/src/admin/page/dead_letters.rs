@@ -6,8 +6,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::Desk;
-use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Deaths, GROUPS, Selection};
+use outbox_schema::desk::{
+    Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Deaths, GROUPS, MessageSummary, Selection,
+};
+use outbox_schema::{Database, Desk};
 
 use super::Reception;
 use super::deaths::Axis;
@@ -16,8 +18,8 @@ use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::messages::{PAGE, unknown_channel};
 use super::parts::{
-    self, TIMES, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, table, text,
-    text_if, time,
+    self, TIMES, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, stacked, table,
+    text, text_if, time,
 };
 use super::searches::{FORM_PATIENCE, Found, Searches, under_way};
 use super::selected::{Choice, ID, MESSAGES, named, to_select};
@@ -45,7 +47,8 @@ pub(super) async fn list(
         let groups = database.dead_groups(&Selection::Filter(filter.clone())).await?;
         let deaths = database.deaths(&filter, &groups).await?;
         let letters = if lists { Some(database.dead_letters(&filter, &halting, after, PAGE).await?) } else { None };
-        Ok(Arc::new(Shown { groups, deaths, letters }))
+        let examples = examples(&database, &groups).await?;
+        Ok(Arc::new(Shown { groups, examples, deaths, letters }))
     };
     let Some((found, age)) = reception.dead_letters.find(asked.at(PATH), search).await else {
         return Ok(visit.page(&Content::live("Dead letters", above, under_way(&asked.at(PATH)))));
@@ -78,10 +81,24 @@ pub(super) type DeadSearches = Searches<Result<Arc<Shown>, Problem>>;
 pub(super) struct Shown {
     /// The causes.
     pub(super) groups: Vec<DeadGroup>,
+    /// The examples of the first causes as they are, by their ids.
+    examples: BTreeMap<i64, MessageSummary>,
     /// When the letters of the first causes died, by fingerprint. Empty for a form.
     deaths: BTreeMap<String, Deaths>,
     /// One page of those that a filter means. None without a filter.
     letters: Option<DeadLetterPage>,
+}
+
+/// The most causes whose examples are read.
+const EXAMPLES: usize = 50;
+
+/// The examples of the first causes. The error of a cause lacks what varies; theirs is whole.
+async fn examples(database: &Database, groups: &[DeadGroup]) -> Result<BTreeMap<i64, MessageSummary>, Problem> {
+    let ids: Vec<_> = groups.iter().take(EXAMPLES).map(|group| group.example).collect();
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    Ok(database.summaries(&ids).await?.into_iter().map(|message| (message.id, message)).collect())
 }
 
 fn sum(groups: &[DeadGroup]) -> u64 {
@@ -134,7 +151,8 @@ pub(super) async fn counted_for_a_form(
     let (database, selection) = (reception.office.database.clone(), selection.clone());
     let count = move || async move {
         let groups = database.dead_groups(&selection).await?;
-        Ok(Arc::new(Shown { groups, deaths: BTreeMap::new(), letters: None }))
+        let examples = examples(&database, &groups).await?;
+        Ok(Arc::new(Shown { groups, examples, deaths: BTreeMap::new(), letters: None }))
     };
     let found = reception.dead_letters.find_within(FORM_PATIENCE, asked.at("a form"), count).await;
     found.map(|(shown, age)| Ok((shown?, age))).transpose()
@@ -154,37 +172,39 @@ pub(super) fn counted_letters(groups: &[DeadGroup]) -> String {
 
 /// Dead letters by cause. Each cause leads to its own letters.
 pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
-    let Shown { groups, deaths, .. } = shown;
+    let Shown { groups, examples, deaths, .. } = shown;
     let axis = Axis::over(groups, deaths);
     let row = |group: &DeadGroup| {
         let of_group = asked.filter().among(&["fingerprint", ID], false).with("fingerprint", &group.fingerprint);
+        let example = examples.get(&group.example.0);
         html! {
             th.number scope="row" { a href=(of_group.at(PATH)) { (number(group.count)) } }
-            td.cause {
-                a href=(of_group.at(PATH)) { (text(group.error.as_deref().unwrap_or_else(|| without_error(&group.fingerprint)))) }
-                br;
-                code.hint { (text(&group.fingerprint)) }
-            }
+            td.cause { (cause(group, example, &of_group.at(PATH))) }
+            td.whole { @if let Some(code) = group.status_code { (code) } @else { (parts::nothing()) } }
             td { (time(&group.first_seen)) }
             td { (time(&group.last_seen)) }
             @if let Some(axis) = axis {
                 td { @if let Some(deaths) = deaths.get(&group.fingerprint) { (axis.chart(group, deaths)) } @else { (parts::nothing()) } }
             }
-            td.whole { (parts::message(group.example)) }
+            td.name {
+                (parts::message(group.example))
+                @if let Some(example) = example { br; span.hint { (parts::target(&example.destination)) } }
+            }
         }
     };
     let when = axis.map(|axis| axis.heading());
-    let heading = ["Letters", "Error and fingerprint", "First died", "Last died"]
-        .into_iter()
-        .chain(when.as_deref())
-        .chain(["Example"]);
+    let heading =
+        ["Letters", "Error of the example, and what its cause has in common", "Code", "First died", "Last died"]
+            .into_iter()
+            .chain(when.as_deref())
+            .chain(["Example"]);
     html! {
         section {
             h2 { "By cause" }
             @if groups.is_empty() {
                 (empty("No dead letters."))
             } @else {
-                (table("Dead letters by cause", heading, groups.iter().map(row)))
+                (stacked("Dead letters by cause", heading, groups.iter().map(row)))
                 p.hint {
                     (counted_letters(groups)) ", of "
                     @if groups.len() == 1 { "one cause." } @else { (number(groups.len())) " causes." }
@@ -192,6 +212,18 @@ pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// The error of the example, or else what is left of it in the name of the cause, which stands below.
+fn cause(group: &DeadGroup, example: Option<&MessageSummary>, address: &str) -> Markup {
+    let pattern = group.error.as_deref();
+    let whole = example.and_then(|example| example.last_error.as_deref()).or(pattern);
+    html! {
+        a href=(address) { (text(whole.unwrap_or_else(|| without_error(&group.fingerprint)))) }
+        @if let Some(pattern) = pattern.filter(|pattern| Some(*pattern) != whole) { br; span.hint { (text(pattern)) } }
+        br;
+        code.hint { (text(&group.fingerprint)) }
     }
 }
 

@@ -71,3 +71,18 @@ async fn a_cause_has_a_chart_of_the_letters_that_died_last() {
         assert!(!without.contains("small-chart") && without.contains("By cause"), "{without}");
     }
 }
+
+#[tokio::test]
+async fn a_cause_shows_the_whole_error_of_its_example_with_its_status_code_and_destination() {
+    for outbox in outboxes::each().await {
+        letters(&outbox, 2, "permanent").await;
+        outbox.sql("UPDATE outbox SET last_error = 'order 4711 is unknown', last_status_code = 422").await;
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        let page = stage.person(READS).await.page("/dead-letters").await;
+        let shown = words(&page);
+        for said in ["order 4711 is unknown", "order # is unknown", "422", "https://shop.example:443"] {
+            assert!(shown.contains(said), "{said}: {shown}");
+        }
+        assert!(page.contains(">order 4711 is unknown</a>"), "the error leads to its letters: {page}");
+    }
+}
