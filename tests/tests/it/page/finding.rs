@@ -88,3 +88,23 @@ async fn filters_that_are_used_seldom_are_folded_up_unless_one_of_them_is_in_use
         assert!(page.contains("aria-describedby=\"hint-destination\""), "{path}: {page}");
     }
 }
+
+#[tokio::test]
+async fn the_life_of_a_message_stands_above_the_question_why_it_was_sent_twice_which_is_folded_up_where_it_was_not() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let once = stage.message(&outbox, "/", &["--delay", "2h"]).await;
+    let replay = "INSERT INTO outbox (channel, target, payload, available_at, replay_of) \
+                  SELECT channel, target, payload, available_at, id FROM outbox";
+    outbox.sql(replay).await;
+    let reader = stage.person(READS).await;
+    let folded = "<details><summary>Why was it sent twice?</summary>";
+    let page = reader.page(&format!("/messages/{once}")).await;
+    let (life, twice) = (page.find("<h2>Its life</h2>"), page.find("Why was it sent twice?"));
+    assert!(life.is_some() && life < twice, "{page}");
+    // It was replayed, which is an answer.
+    assert!(page.contains("<h2>Why was it sent twice?</h2>"), "{page}");
+    outbox.sql(&format!("DELETE FROM outbox WHERE id <> {once}")).await;
+    let page = reader.page(&format!("/messages/{once}")).await;
+    assert!(page.contains(folded), "{page}");
+}
