@@ -9,6 +9,7 @@ use outbox_schema::Desk;
 use outbox_schema::desk::{AuditAction, AuditEntry, AuditFilter, LOOKED_AT, ListedAudit, OperationStatus};
 
 use super::Reception;
+use super::details::details;
 use super::door::Visit;
 use super::downloads::links;
 use super::fields::{Asked, Fields};
@@ -162,6 +163,6 @@ fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Markup {
         }
         td.target { (about(listed)) }
         td.long { (text_if(entry.why.as_deref())) }
-        td.long { @if let Some(details) = &entry.details { code { (text(details)) } } @else { (nothing()) } }
+        td.long { (details(entry)) }
     }
 }

@@ -8,6 +8,7 @@ mod check;
 mod dead_letters;
 mod deaths;
 mod destinations;
+mod details;
 mod door;
 mod downloads;
 mod edit;

@@ -76,7 +76,8 @@ pub(super) async fn show(
     let past = past(&reception, searches::PATIENCE, &retention).await?;
     let above = html! {
         (above)
-        @if visit.operates() {
+        // Also where they are counted still.
+        @if visit.operates() && past.is_none_or(|(past, _)| past.total() > 0) {
             div.actions {
                 a.button.danger href=(times_of(&retention).at(PRUNE)) { "Remove them now…" }
                 span.hint { "before the poller comes to them" }
