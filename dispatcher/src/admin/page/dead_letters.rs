@@ -186,7 +186,7 @@ pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
             @if let Some(axis) = axis {
                 td { @if let Some(deaths) = deaths.get(&group.fingerprint) { (axis.chart(group, deaths)) } @else { (parts::nothing()) } }
             }
-            td.name {
+            td.example {
                 (parts::message(group.example))
                 @if let Some(example) = example { br; span.hint { (parts::target(&example.destination)) } }
             }
@@ -194,10 +194,7 @@ pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
     };
     let when = axis.map(|axis| axis.heading());
     let heading =
-        ["Letters", "Error of the example, and what its cause has in common", "Code", "First died", "Last died"]
-            .into_iter()
-            .chain(when.as_deref())
-            .chain(["Example"]);
+        ["Letters", "Error", "Code", "First died", "Last died"].into_iter().chain(when.as_deref()).chain(["Example"]);
     html! {
         section {
             h2 { "By cause" }

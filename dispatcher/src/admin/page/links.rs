@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::fields::Fields;
-use super::parts::{exact, text};
+use super::parts::{exact, target};
 use super::{destinations, messages, operations, terms};
 use crate::explain::{Mention, Subject};
 
@@ -31,7 +31,7 @@ pub(super) fn with(field: &str, value: &str) -> String {
 
 /// A destination, or a channel that is paused by its name, which leads to its page.
 pub(super) fn destination(name: &str) -> Markup {
-    html! { a href=(address(&Subject::Destination(name.to_owned()))) { (text(name)) } }
+    html! { a href=(address(&Subject::Destination(name.to_owned()))) { (target(name)) } }
 }
 
 /// A term by its epoch.

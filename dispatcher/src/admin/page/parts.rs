@@ -118,7 +118,7 @@ pub(super) fn text(text: &str) -> Markup {
 
 /// A target or a destination of a row, in one line that breaks behind a slash before it breaks within a word.
 pub(super) fn target(target: &str) -> Markup {
-    html! { @for part in in_one_line(target).split_inclusive('/') { (part) wbr; } }
+    html! { @for part in in_one_line(target).split_inclusive('/') { (part) @if part.ends_with('/') { wbr; } } }
 }
 
 /// Prose of this program, in which commands and names stand between back-ticks.

@@ -52,6 +52,11 @@ fn cells(row: &str) -> impl Iterator<Item = &str> {
     row.split("<t").skip(1).filter(|rest| rest.starts_with(['d', 'h']))
 }
 
+/// What a heading says before it explains itself.
+fn short(heading: &str) -> &str {
+    heading.split(':').next().unwrap_or_default()
+}
+
 fn is_number(cell: &str) -> bool {
     cell.split('>').next().is_some_and(|tag| tag.contains("class=\"number\""))
 }
@@ -66,7 +71,7 @@ fn labelled(row: &Markup, heading: &[&str]) -> Markup {
         }
         match (place > 0 && part.starts_with(['d', 'h']), part.strip_prefix('d')) {
             (true, Some(rest)) => {
-                let label = html! { (heading.get(column).copied().unwrap_or_default()) };
+                let label = html! { (short(heading.get(column).copied().unwrap_or_default())) };
                 labelled.push_str(&format!("d data-label=\"{}\"{rest}", label.0));
                 column += 1;
             }
@@ -97,7 +102,7 @@ mod tests {
 
     #[test]
     fn each_cell_of_a_stacked_table_says_its_heading_and_a_text_is_no_cell() {
-        let shown = stacked("Some", ["Id", "W\"hen", "Many"], [row()]).into_string();
+        let shown = stacked("Some", ["Id", "W\"hen: lately", "Many"], [row()]).into_string();
         let cells = "<th class=\"whole\" scope=\"row\">&lt;td&gt;</th><td data-label=\"W&quot;hen\"><time>now</time></td>\
                      <td data-label=\"Many\" class=\"number\">7</td>";
         assert!(shown.contains(cells), "{shown}");

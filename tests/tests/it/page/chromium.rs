@@ -77,7 +77,7 @@ async fn an_operator_finds_explains_mends_and_redrives_by_clicks_alone() {
     browser.says("60 dead letters, of 3 causes.").await;
     browser.click("Not Found").await;
     browser.says("Letters").await;
-    browser.click_at("//td[@class='whole']/a[starts-with(@href, '/messages/')]").await;
+    browser.click_at("//td[@class='example']/a[starts-with(@href, '/messages/')]").await;
     browser.says("answer: moved to /v2/orders").await;
 
     // Mend.

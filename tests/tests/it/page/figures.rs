@@ -84,7 +84,8 @@ async fn the_overview_charts_the_busiest_channels_and_stays_small_beside_many() 
         let page = person.page(&format!("/?span={span}")).await;
         assert!(page.len() < 100_000, "{span}: {} bytes", page.len());
         assert_eq!(page.matches("<figure class=\"chart").count(), 18, "{span}: three of each of six channels");
-        let charted: Vec<_> = page.split("channel=a-channel-with-a-name-").skip(1).map(|rest| &rest[..2]).collect();
+        let charted: Vec<_> =
+            page.split("&amp;channel=a-channel-with-a-name-").skip(1).map(|rest| &rest[..2]).collect();
         assert_eq!(charted, ["12", "11", "10", "09", "08", "07"], "{span}");
         let said = "6 other channels that did less are left out. All 12 channels";
         assert!(words(&page).contains(said), "{span}: {}", words(&page));

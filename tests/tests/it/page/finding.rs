@@ -98,13 +98,11 @@ async fn the_life_of_a_message_stands_above_the_question_why_it_was_sent_twice_w
                   SELECT channel, target, payload, available_at, id FROM outbox";
     outbox.sql(replay).await;
     let reader = stage.person(READS).await;
-    let folded = "<details><summary>Why was it sent twice?</summary>";
     let page = reader.page(&format!("/messages/{once}")).await;
+    assert!(page.contains("<details><summary>Why was it sent twice?</summary>"), "{page}");
     let (life, twice) = (page.find("<h2>Its life</h2>"), page.find("Why was it sent twice?"));
     assert!(life.is_some() && life < twice, "{page}");
-    // It was replayed, which is an answer.
+    // That it is a replay is an answer.
+    let page = reader.page(&format!("/messages/{}", once + 1)).await;
     assert!(page.contains("<h2>Why was it sent twice?</h2>"), "{page}");
-    outbox.sql(&format!("DELETE FROM outbox WHERE id <> {once}")).await;
-    let page = reader.page(&format!("/messages/{once}")).await;
-    assert!(page.contains(folded), "{page}");
 }

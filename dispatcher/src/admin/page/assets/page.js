@@ -22,7 +22,7 @@ const clock = { hour: "2-digit", minute: "2-digit" };
 const WRITTEN = [
   [/^\d{4}-.*Z$/, new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" })],
   [/^\d\d:\d\d UTC$/, new Intl.DateTimeFormat(undefined, clock)],
-  [/ UTC$/, new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...clock })],
+  [/^\d+ [A-Z][a-z]{2}, \d\d:\d\d UTC$/, new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...clock })],
 ];
 
 function inOwnZone() {
