@@ -18,7 +18,8 @@ use super::links::destination;
 use super::messages::PAGE;
 use super::operations;
 use super::parts::{
-    TIMES, empty, filter, filter_choice, filter_text, message, nothing, number, pages, table, text, text_if, time,
+    TIMES, empty, filter, filter_choice, filter_text, message, more_filters, nothing, number, pages, table, text,
+    text_if, time,
 };
 use crate::admin::api::Problem;
 
@@ -70,12 +71,12 @@ async fn with_id(reception: &Reception, asked: &Fields) -> Result<Fields, Proble
 }
 
 fn fields(asked: &Fields) -> Markup {
+    let times = html! { (filter_text(asked, "since", "Since", TIMES)) (filter_text(asked, "until", "Until", "10m")) };
     html! {
         (filter_text(asked, "message", "Message", "its id, or its idempotency key"))
         (filter_text(asked, "who", "Who begins with", "ada"))
         (filter_choice(asked, "action", "What", &AuditAction::ALL.map(|action| (action.as_str(), action.as_str()))))
-        (filter_text(asked, "since", "Since", TIMES))
-        (filter_text(asked, "until", "Until", "10m"))
+        (more_filters(asked, &["since", "until"], &times))
     }
 }
 

@@ -151,28 +151,28 @@ const STATUSES: [(Option<Status>, &str); 4] = [
 /// The list by status. The rest of the filter stays.
 fn by_status(asked: &Fields) -> Markup {
     let others = asked.filter().among(&["status"], false);
-    let chosen = chosen_status(asked);
+    let chosen = |status: Option<Status>| status.is_some() == asked.has("status") && status == chosen_status(asked);
     html! {
         nav.spans aria-label="Status" {
             @for (status, word) in STATUSES {
                 @let of_status = status.map_or_else(|| others.clone(), |status| others.with("status", status.as_str()));
-                a href=(of_status.at(PATH)) aria-current=[(chosen == Some(status)).then_some("true")] { (word) }
+                a href=(of_status.at(PATH)) aria-current=[chosen(status).then_some("true")] { (word) }
             }
         }
     }
 }
 
-/// The status that is asked for. None where what is asked for is none.
-fn chosen_status(asked: &Fields) -> Option<Option<Status>> {
-    let Some(named) = asked.get("status") else { return Some(None) };
-    Status::ALL.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(named)).map(Some)
+/// The status that is asked for. None where there is none of that name.
+fn chosen_status(asked: &Fields) -> Option<Status> {
+    let named = asked.get("status")?;
+    Status::ALL.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(named))
 }
 
 /// The fields that are folded up.
 const SELDOM: [&str; 7] = ["tags", "tenant", "ordering_key", "priority", "error_contains", "since", "until"];
 
 fn fields(asked: &Fields) -> Markup {
-    let status = chosen_status(asked).flatten();
+    let status = chosen_status(asked);
     let seldom = html! {
         (filter_text(asked, "tags", "Tags", "order=4711, customer=7"))
         (filter_text(asked, "tenant", "Tenant", ""))

@@ -72,7 +72,8 @@ fn labelled(row: &Markup, heading: &[&str]) -> Markup {
         match (place > 0 && part.starts_with(['d', 'h']), part.strip_prefix('d')) {
             (true, Some(rest)) => {
                 let label = html! { (short(heading.get(column).copied().unwrap_or_default())) };
-                labelled.push_str(&format!("d data-label=\"{}\"{rest}", label.0));
+                let parts = ["d data-label=\"", &label.0, "\"", rest];
+                labelled.extend(parts);
                 column += 1;
             }
             (is_cell, _) => {

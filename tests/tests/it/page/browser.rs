@@ -27,8 +27,8 @@ const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/page");
 const OF_THE_DOCUMENT: [(&str, &str, u32); 4] = [
     ("overview-light-wide", "overview-light.png", 1_530),
     ("overview-dark-wide", "overview-dark.png", 1_530),
-    ("dead-letters-light-wide", "dead-letters-light.png", HEIGHT),
-    ("dead-letters-dark-wide", "dead-letters-dark.png", HEIGHT),
+    ("dead-letters-light-wide", "dead-letters-light.png", 1_110),
+    ("dead-letters-dark-wide", "dead-letters-dark.png", 1_110),
 ];
 
 /// The width of the pictures in docs/page.md, and the height of the window.
