@@ -120,8 +120,8 @@ fn in_colour(text: &str, colour: Option<Colour>) -> String {
     format!("\u{1b}[{number}m{text}\u{1b}[0m")
 }
 
-/// A time as the span from it, or to it: `17 min ago`. Fewer than ten hours or days have their minutes or hours too. A time that cannot be read, and one long ago, are shown as they are. What
-/// waits until somebody acts is due in a hundred years.
+/// A time as the span from it, or to it: `17 min ago`. Fewer than ten hours or days have their minutes or hours too. A time that
+/// cannot be read, and one long ago, are shown as they are. What waits until somebody acts is due in a hundred years.
 pub fn relative(time: &str, now: SystemTime) -> String {
     const LONG_AGO: u64 = 60 * 86_400;
     const YEAR: u64 = 365 * 86_400;

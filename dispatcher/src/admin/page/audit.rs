@@ -18,7 +18,7 @@ use super::links::destination;
 use super::messages::PAGE;
 use super::operations;
 use super::parts::{
-    TIMES, empty, filter, filter_choice, filter_text, message, more_filters, nothing, number, pages, table, text,
+    TIMES, empty, filter, filter_choice, filter_text, message, more_filters, nothing, number, pages, stacked, text,
     text_if, time,
 };
 use crate::admin::api::Problem;
@@ -46,7 +46,7 @@ pub(super) async fn list(
         @if page.entries.is_empty() {
             (empty(if asked.filter().is_empty() { "Nobody has changed anything by hand." } else { "No entry meets the filter." }))
         } @else {
-            (table("Audit", ["Entry", "When", "Who", "What", "Of", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry, &spent))))
+            (stacked("Audit", ["Entry", "When", "Who", "What", "Of", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry, &spent))))
         }
         @if page.next.is_some() && page.entries.len() < PAGE as usize {
             p.hint { (number(LOOKED_AT)) " entries were looked at, with those of each message of a change, and there are more." }

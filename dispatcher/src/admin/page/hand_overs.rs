@@ -7,7 +7,7 @@ use outbox_schema::desk::TermEntry;
 
 use super::charts::{Stretch, strip};
 use super::links;
-use super::parts::{length, table, text, time};
+use super::parts::{length, stacked, text, time};
 use super::terms::{because, ended};
 use crate::text::{relative, span};
 
@@ -27,7 +27,7 @@ pub(super) fn hand_overs(last: &[TermEntry]) -> Markup {
                 @for shard in shards {
                     (drawn(&terms.iter().filter(|term| term.shard == shard).collect::<Vec<_>>(), SystemTime::now()))
                 }
-                (table("Last hand-overs", ["Epoch", "Replica", "Began", "Lasted", "Ended", "Gap to the next"], terms.iter().map(row)))
+                (stacked("Last hand-overs", ["Epoch", "Replica", "Began", "Lasted", "Ended", "Gap to the next"], terms.iter().map(row)))
                 p { a href="/terms" { "All terms" } }
             }
         }

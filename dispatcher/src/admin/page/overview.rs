@@ -22,7 +22,8 @@ use super::hand_overs::hand_overs;
 use super::links::{self, destination};
 use super::operations::table_of;
 use super::parts::{
-    Tone, ago, leading, length, looked_before, message, nothing, number, state, table, text, text_if, time, time_if,
+    Tone, ago, leading, length, looked_before, message, nothing, number, stacked, state, table, text, text_if, time,
+    time_if,
 };
 use super::wake::poll_now;
 use super::well::whether_all_is_well;
@@ -280,7 +281,7 @@ fn held_up(paused: &[PausedDestination]) -> Markup {
             td { (text_if(paused.reason.as_deref())) }
         }
     };
-    table("Held up", ["Destination", "State", "Until", "By", "Why"], paused.iter().map(row))
+    stacked("Held up", ["Destination", "State", "Until", "By", "Why"], paused.iter().map(row))
 }
 
 fn halted_keys(halted: &[HaltedVitals]) -> Markup {
@@ -320,7 +321,7 @@ fn shards(shards: &[ShardStatus]) -> Markup {
             td.number { (length(shard.trusted_ms)) }
         }
     };
-    table("Who polls", ["Shard", "State", "Replica", "Epoch", "Since", "Lease runs for"], shards.iter().map(row))
+    stacked("Who polls", ["Shard", "State", "Replica", "Epoch", "Since", "Lease runs for"], shards.iter().map(row))
 }
 
 fn replicas(replicas: &[ReplicaStatus]) -> Markup {
@@ -343,5 +344,5 @@ fn replicas(replicas: &[ReplicaStatus]) -> Markup {
         }
     };
     let heading = ["Replica", "State", "Version", "Started", "Seen", "Trouble"];
-    table("Replicas", heading, replicas.iter().map(row))
+    stacked("Replicas", heading, replicas.iter().map(row))
 }

@@ -61,25 +61,18 @@ fn is_number(cell: &str) -> bool {
     cell.split('>').next().is_some_and(|tag| tag.contains("class=\"number\""))
 }
 
-/// A row whose cells say the heading of their column. The first one is that of the row, and needs none.
+/// A row whose cells say the heading of their column.
 fn labelled(row: &Markup, heading: &[&str]) -> Markup {
-    let mut labelled = String::with_capacity(row.0.len() * 2);
-    let mut column = 0;
+    let (mut labelled, mut column) = (String::with_capacity(row.0.len() * 2), 0);
     for (place, part) in row.0.split("<t").enumerate() {
-        if place > 0 {
-            labelled.push_str("<t");
-        }
-        match (place > 0 && part.starts_with(['d', 'h']), part.strip_prefix('d')) {
-            (true, Some(rest)) => {
-                let label = html! { (short(heading.get(column).copied().unwrap_or_default())) };
-                let parts = ["d data-label=\"", &label.0, "\"", rest];
-                labelled.extend(parts);
-                column += 1;
-            }
-            (is_cell, _) => {
-                labelled.push_str(part);
-                column += usize::from(is_cell);
-            }
+        let begins = if place > 0 { "<t" } else { "" };
+        if place > 0 && part.starts_with(['d', 'h']) {
+            let (kind, rest) = part.split_at(1);
+            let label = html! { (short(heading.get(column).copied().unwrap_or_default())) };
+            labelled.extend([begins, kind, " data-label=\"", &label.0, "\"", rest]);
+            column += 1;
+        } else {
+            labelled.extend([begins, part]);
         }
     }
     PreEscaped(labelled)
@@ -104,7 +97,7 @@ mod tests {
     #[test]
     fn each_cell_of_a_stacked_table_says_its_heading_and_a_text_is_no_cell() {
         let shown = stacked("Some", ["Id", "W\"hen: lately", "Many"], [row()]).into_string();
-        let cells = "<th class=\"whole\" scope=\"row\">&lt;td&gt;</th><td data-label=\"W&quot;hen\"><time>now</time></td>\
+        let cells = "<th data-label=\"Id\" class=\"whole\" scope=\"row\">&lt;td&gt;</th><td data-label=\"W&quot;hen\"><time>now</time></td>\
                      <td data-label=\"Many\" class=\"number\">7</td>";
         assert!(shown.contains(cells), "{shown}");
     }
