@@ -59,12 +59,12 @@ pub(super) fn of_lease(config: &Config) -> Option<String> {
 fn of_any(channel: &ChannelConfig) -> Vec<(&'static str, String)> {
     let mut remarks = Vec::new();
     if !channel.fair {
-        remarks.push(("fairness", "who writes much keeps all others waiting: \"turns\"".to_owned()));
+        remarks.push(("fairness", "who writes much keeps all others waiting: set it to \"turns\"".to_owned()));
     }
     if channel.max_message_bytes > LARGE {
         remarks.push((
             "max_message_bytes",
-            "a few rows can hold most of dispatch.max_bytes: \"1 MiB\" or less".to_owned(),
+            "a few rows can hold most of dispatch.max_bytes: set it to \"1 MiB\" or less".to_owned(),
         ));
     }
     remarks
@@ -73,24 +73,25 @@ fn of_any(channel: &ChannelConfig) -> Vec<(&'static str, String)> {
 fn of_http(settings: &http::Settings) -> Vec<(&'static str, String)> {
     let mut remarks = Vec::new();
     if !settings.https_only {
-        remarks.push(("https_only", "a row may have its payload sent in the clear: true".to_owned()));
+        remarks.push(("https_only", "a row may have its payload sent in the clear: set it to true".to_owned()));
     }
     if settings.ports.is_empty() {
-        remarks.push(("ports", "a row may name any port of any public host: [443]".to_owned()));
+        remarks.push(("ports", "a row may name any port of any public host: set it to [443]".to_owned()));
     }
     if settings.base_url.is_empty() {
         remarks.push((
             "base_url",
-            "a row may name any public host: one channel for each receiver, with its base_url".to_owned(),
+            "a row may name any public host: make one channel for each receiver, with its base_url".to_owned(),
         ));
     } else if settings.targets == Targets::Any {
-        remarks.push(("targets", "a row may name other hosts than that of base_url: \"paths\"".to_owned()));
+        remarks.push(("targets", "a row may name other hosts than that of base_url: set it to \"paths\"".to_owned()));
     }
     if settings.row_headers.is_none() {
         remarks.push(("row_headers", "a row may set nearly any header: list those that it needs, or []".to_owned()));
     }
     if settings.auth.is_some() && settings.auth_to == AuthTo::Any {
-        remarks.push(("auth_to", "the credential goes to every URL that a row names: \"base_url\"".to_owned()));
+        remarks
+            .push(("auth_to", "the credential goes to every URL that a row names: set it to \"base_url\"".to_owned()));
     }
     if settings.signing_keys.is_empty() {
         remarks.push(("signing_keys", "a receiver cannot tell who sent a request: give it a key".to_owned()));
@@ -98,7 +99,7 @@ fn of_http(settings: &http::Settings) -> Vec<(&'static str, String)> {
     if !settings.allow_networks.is_empty() {
         let networks: Vec<_> = settings.allow_networks.iter().map(ToString::to_string).collect();
         let what = format!(
-            "a row may name any host in {}: no network of your own, or the address of the receiver alone",
+            "a row may name any host in {}: name no network of your own, or the address of the receiver alone",
             networks.join(", ")
         );
         let narrow = settings.allow_networks.iter().all(|network| network.prefix_len() == network.max_prefix_len());
@@ -112,7 +113,7 @@ fn of_fcm(settings: &fcm::Settings) -> Vec<(&'static str, String)> {
     if many.is_empty() {
         return Vec::new();
     }
-    let what = format!("a row may address all devices of a {}: [\"token\"]", many.join(" or "));
+    let what = format!("a row may address all devices of a {}: set it to [\"token\"]", many.join(" or "));
     vec![("targets", what)]
 }
 

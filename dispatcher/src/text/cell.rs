@@ -120,8 +120,8 @@ fn in_colour(text: &str, colour: Option<Colour>) -> String {
     format!("\u{1b}[{number}m{text}\u{1b}[0m")
 }
 
-/// A time as the span from it, or to it: `17 min ago`. A time that cannot be read, and one long ago, are shown as they are. What
-/// waits until somebody acts is due in a hundred years.
+/// A time as the span from it, or to it: `17 min ago`. Fewer than ten hours or days have their minutes or hours too. A time that
+/// cannot be read, and one long ago, are shown as they are. What waits until somebody acts is due in a hundred years.
 pub fn relative(time: &str, now: SystemTime) -> String {
     const LONG_AGO: u64 = 60 * 86_400;
     const YEAR: u64 = 365 * 86_400;
@@ -133,12 +133,17 @@ pub fn relative(time: &str, now: SystemTime) -> String {
     let length = match seconds {
         0..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min", seconds / 60),
-        3_600..86_400 => format!("{} h", seconds / 3_600),
-        86_400..LONG_AGO => format!("{} d", seconds / 86_400),
+        3_600..86_400 => two_units((seconds / 3_600, "h"), (seconds % 3_600 / 60, "min")),
+        86_400..LONG_AGO => two_units((seconds / 86_400, "d"), (seconds % 86_400 / 3_600, "h")),
         seconds if !past && seconds >= 10 * YEAR => format!("{} y", seconds / YEAR),
         LONG_AGO.. => return to_the_second(time),
     };
     if past { format!("{length} ago") } else { format!("in {length}") }
+}
+
+/// A length in its first unit, and what is over it where that tells something.
+fn two_units((many, unit): (u64, &str), (over, lesser): (u64, &str)) -> String {
+    if many < 10 && over > 0 { format!("{many} {unit} {over} {lesser}") } else { format!("{many} {unit}") }
 }
 
 #[cfg(test)]
@@ -153,6 +158,9 @@ mod tests {
             ("2026-05-01T13:59:30.123456Z", "29 s ago"),
             ("2026-05-01T13:42:10Z", "17 min ago"),
             ("2026-05-01T09:00:00Z", "5 h ago"),
+            ("2026-05-01T12:00:30Z", "1 h 59 min ago"),
+            ("2026-05-01T02:30:00Z", "11 h ago"),
+            ("2026-05-03T13:00:00Z", "in 1 d 23 h"),
             ("2026-04-28T14:00:00Z", "3 d ago"),
             ("2026-05-01T14:05:00Z", "in 5 min"),
             ("2025-05-01T14:05:00.5Z", "2025-05-01T14:05:00Z"),

@@ -9,6 +9,7 @@ use outbox_schema::Desk;
 use outbox_schema::desk::{AuditAction, AuditEntry, AuditFilter, LOOKED_AT, ListedAudit, OperationStatus};
 
 use super::Reception;
+use super::details::details;
 use super::door::Visit;
 use super::downloads::links;
 use super::fields::{Asked, Fields};
@@ -17,7 +18,8 @@ use super::links::destination;
 use super::messages::PAGE;
 use super::operations;
 use super::parts::{
-    empty, filter, filter_choice, filter_text, message, nothing, number, pages, table, text, text_if, time,
+    TIMES, empty, filter, filter_choice, filter_text, message, more_filters, nothing, number, pages, stacked, text,
+    text_if, time,
 };
 use crate::admin::api::Problem;
 
@@ -44,7 +46,7 @@ pub(super) async fn list(
         @if page.entries.is_empty() {
             (empty(if asked.filter().is_empty() { "Nobody has changed anything by hand." } else { "No entry meets the filter." }))
         } @else {
-            (table("Audit", ["Entry", "When", "Who", "What", "Of", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry, &spent))))
+            (stacked("Audit", ["Entry", "When", "Who", "What", "Of", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry, &spent))))
         }
         @if page.next.is_some() && page.entries.len() < PAGE as usize {
             p.hint { (number(LOOKED_AT)) " entries were looked at, with those of each message of a change, and there are more." }
@@ -69,12 +71,12 @@ async fn with_id(reception: &Reception, asked: &Fields) -> Result<Fields, Proble
 }
 
 fn fields(asked: &Fields) -> Markup {
+    let times = html! { (filter_text(asked, "since", "Since", TIMES)) (filter_text(asked, "until", "Until", "10m")) };
     html! {
-        (filter_text(asked, "message", "Message id or idempotency key", ""))
+        (filter_text(asked, "message", "Message", "its id, or its idempotency key"))
         (filter_text(asked, "who", "Who begins with", "ada"))
         (filter_choice(asked, "action", "What", &AuditAction::ALL.map(|action| (action.as_str(), action.as_str()))))
-        (filter_text(asked, "since", "Since", "2h, or 2026-05-01T14:00:00Z"))
-        (filter_text(asked, "until", "Until", "10m"))
+        (more_filters(asked, &["since", "until"], &times))
     }
 }
 
@@ -149,7 +151,7 @@ fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Markup {
     // An undo needs the id of the whole operation.
     let operation = entry.part_of.unwrap_or(entry.id);
     html! {
-        th.number scope="row" {
+        th.whole scope="row" {
             @if is_of_many(listed) { a href=(operations::address(operation)) { (operation) } } @else { (operation) }
         }
         td { (time(&entry.at)) }
@@ -162,6 +164,6 @@ fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Markup {
         }
         td.target { (about(listed)) }
         td.long { (text_if(entry.why.as_deref())) }
-        td.long { @if let Some(details) = &entry.details { code { (text(details)) } } @else { (nothing()) } }
+        td.long { (details(entry)) }
     }
 }

@@ -8,7 +8,7 @@ use super::Reception;
 use super::door::Visit;
 use super::fields::Asked;
 use super::frame::Content;
-use super::parts::{Tone, prose, state, table, text};
+use super::parts::{Tone, prose, stacked, state, text};
 use crate::admin::api::{CheckQuery, Problem};
 use crate::check::{CheckReport, Finding, FindingVerdict};
 
@@ -35,7 +35,7 @@ pub(super) async fn show(
             @else { a href=(STRICT) { "Also what a strict installation would not leave so" } }
         }
         (result(&report))
-        (table("Findings", ["What", "State", "What was found, and what to do"], report.findings.iter().map(row)))
+        (stacked("Findings", ["What", "State", "Found: what it is, and what to do"], report.findings.iter().map(row)))
         p { (report.crash.in_words()) }
         p { a href=(if strict { STRICT } else { PATH }) { "Check again" } span.hint { " A check is reused for ten seconds." } }
     };

@@ -6,22 +6,24 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::Desk;
-use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Deaths, GROUPS, Selection};
+use outbox_schema::desk::{
+    Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Deaths, GROUPS, MessageSummary, Selection,
+};
+use outbox_schema::{Database, Desk};
 
 use super::Reception;
-use super::charts::small;
+use super::deaths::Axis;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
-use super::messages::{PAGE, known, unknown_channel};
+use super::messages::{PAGE, unknown_channel};
 use super::parts::{
-    self, empty, filter, filter_choice, filter_text, looked_before, number, pages, table, text, text_if, time,
+    self, TIMES, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, stacked, table,
+    text, text_if, time,
 };
 use super::searches::{FORM_PATIENCE, Found, Searches, under_way};
 use super::selected::{Choice, ID, MESSAGES, named, to_select};
 use crate::admin::api::{Kind, Problem};
-use crate::text::span;
 
 /// Where the list is.
 pub(super) const PATH: &str = "/dead-letters";
@@ -45,7 +47,8 @@ pub(super) async fn list(
         let groups = database.dead_groups(&Selection::Filter(filter.clone())).await?;
         let deaths = database.deaths(&filter, &groups).await?;
         let letters = if lists { Some(database.dead_letters(&filter, &halting, after, PAGE).await?) } else { None };
-        Ok(Arc::new(Shown { groups, deaths, letters }))
+        let examples = examples(&database, &groups).await?;
+        Ok(Arc::new(Shown { groups, examples, deaths, letters }))
     };
     let Some((found, age)) = reception.dead_letters.find(asked.at(PATH), search).await else {
         return Ok(visit.page(&Content::live("Dead letters", above, under_way(&asked.at(PATH)))));
@@ -78,28 +81,51 @@ pub(super) type DeadSearches = Searches<Result<Arc<Shown>, Problem>>;
 pub(super) struct Shown {
     /// The causes.
     pub(super) groups: Vec<DeadGroup>,
+    /// The examples of the first causes as they are, by their ids.
+    examples: BTreeMap<i64, MessageSummary>,
     /// When the letters of the first causes died, by fingerprint. Empty for a form.
     deaths: BTreeMap<String, Deaths>,
     /// One page of those that a filter means. None without a filter.
     letters: Option<DeadLetterPage>,
 }
 
+/// The most causes whose examples are read.
+const EXAMPLES: usize = 50;
+
+/// The examples of the first causes. The error of a cause lacks what varies; theirs is whole.
+async fn examples(database: &Database, groups: &[DeadGroup]) -> Result<BTreeMap<i64, MessageSummary>, Problem> {
+    let ids: Vec<_> = groups.iter().take(EXAMPLES).map(|group| group.example).collect();
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    Ok(database.summaries(&ids).await?.into_iter().map(|message| (message.id, message)).collect())
+}
+
 fn sum(groups: &[DeadGroup]) -> u64 {
     groups.iter().map(|group| group.count).sum()
 }
 
+/// The fields that are folded up.
+const SELDOM: [&str; 8] = ["target", "key_prefix", "tags", "tenant", "status_code", "since", "until", "fingerprint"];
+
 fn fields(asked: &Fields) -> Markup {
     let reasons = ["permanent", "exhausted", "expired", "in_doubt", "cancelled"].map(|reason| (reason, reason));
+    let seldom = html! {
+        (filter_text(asked, "target", "Target", ""))
+        (filter_text(asked, "key_prefix", "Key begins with", "order-4711"))
+        (filter_text(asked, "tags", "Tags", "order=4711, customer=7"))
+        (filter_text(asked, "tenant", "Tenant", ""))
+        (filter_text(asked, "status_code", "Status code", "503"))
+        (filter_text(asked, "since", "Died since", TIMES))
+        (filter_text(asked, "until", "Died until", "10m"))
+        (filter_text(asked, "fingerprint", "Fingerprint", "http/exhausted/503/9f0c2d41b7aa"))
+    };
     html! {
         (filter_text(asked, "channel", "Channel", ""))
         (filter_choice(asked, "reason", "Reason", &reasons))
-        (filter_text(asked, "status_code", "Status code", "503"))
         (filter_text(asked, "destination", "Destination", "https://shop.example:443"))
-        (known(asked))
-        (filter_text(asked, "since", "Died since", "2h, or 2026-05-01T14:00:00Z"))
-        (filter_text(asked, "until", "Died until", "10m"))
         (filter_text(asked, "error_contains", "Error contains", ""))
-        (filter_text(asked, "fingerprint", "Fingerprint", "http/exhausted/503/9f0c2d41b7aa"))
+        (more_filters(asked, &SELDOM, &seldom))
     }
 }
 
@@ -125,7 +151,8 @@ pub(super) async fn counted_for_a_form(
     let (database, selection) = (reception.office.database.clone(), selection.clone());
     let count = move || async move {
         let groups = database.dead_groups(&selection).await?;
-        Ok(Arc::new(Shown { groups, deaths: BTreeMap::new(), letters: None }))
+        let examples = examples(&database, &groups).await?;
+        Ok(Arc::new(Shown { groups, examples, deaths: BTreeMap::new(), letters: None }))
     };
     let found = reception.dead_letters.find_within(FORM_PATIENCE, asked.at("a form"), count).await;
     found.map(|(shown, age)| Ok((shown?, age))).transpose()
@@ -143,48 +170,38 @@ pub(super) fn counted_letters(groups: &[DeadGroup]) -> String {
     format!("{} {letters}", counted(groups))
 }
 
-/// When the letters of a cause died, as a chart.
-fn chart(deaths: &Deaths) -> Markup {
-    let all: u64 = deaths.counts.iter().sum();
-    let most = deaths.counts.iter().max().copied().unwrap_or(0);
-    let newest = if deaths.more { "the newest " } else { "" };
-    let words = format!(
-        "{newest}{} died within {}, at most {} in a twenty-fourth of it",
-        number(all),
-        span(deaths.lasted_ms),
-        number(most)
-    );
-    small(&deaths.counts, &words)
-}
-
 /// Dead letters by cause. Each cause leads to its own letters.
 pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
-    let Shown { groups, deaths, .. } = shown;
+    let Shown { groups, examples, deaths, .. } = shown;
+    let axis = Axis::over(groups, deaths);
     let row = |group: &DeadGroup| {
         let of_group = asked.filter().among(&["fingerprint", ID], false).with("fingerprint", &group.fingerprint);
+        let example = examples.get(&group.example.0);
         html! {
             th.number scope="row" { a href=(of_group.at(PATH)) { (number(group.count)) } }
-            td.cause {
-                a href=(of_group.at(PATH)) { (text(group.error.as_deref().unwrap_or_else(|| without_error(&group.fingerprint)))) }
-                br;
-                code.hint { (text(&group.fingerprint)) }
-            }
+            td.cause { (cause(group, example, &of_group.at(PATH))) }
+            td.whole { @if let Some(code) = group.status_code { (code) } @else { (parts::nothing()) } }
             td { (time(&group.first_seen)) }
             td { (time(&group.last_seen)) }
-            @if !deaths.is_empty() { td { @if let Some(deaths) = deaths.get(&group.fingerprint) { (chart(deaths)) } @else { (parts::nothing()) } } }
-            td.number { (parts::message(group.example)) }
+            @if let Some(axis) = axis {
+                td { @if let Some(deaths) = deaths.get(&group.fingerprint) { (axis.chart(group, deaths)) } @else { (parts::nothing()) } }
+            }
+            td.example {
+                (parts::message(group.example))
+                @if let Some(example) = example { br; span.hint { (parts::target(&example.destination)) } }
+            }
         }
     };
-    let when = (!deaths.is_empty()).then_some("When");
+    let when = axis.map(|axis| axis.heading());
     let heading =
-        ["Letters", "Error and fingerprint", "First died", "Last died"].into_iter().chain(when).chain(["Example"]);
+        ["Letters", "Error", "Code", "First died", "Last died"].into_iter().chain(when.as_deref()).chain(["Example"]);
     html! {
         section {
             h2 { "By cause" }
             @if groups.is_empty() {
                 (empty("No dead letters."))
             } @else {
-                (table("Dead letters by cause", heading, groups.iter().map(row)))
+                (stacked("Dead letters by cause", heading, groups.iter().map(row)))
                 p.hint {
                     (counted_letters(groups)) ", of "
                     @if groups.len() == 1 { "one cause." } @else { (number(groups.len())) " causes." }
@@ -192,6 +209,18 @@ pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// The error of the example, or else what is left of it in the name of the cause, which stands below.
+fn cause(group: &DeadGroup, example: Option<&MessageSummary>, address: &str) -> Markup {
+    let pattern = group.error.as_deref();
+    let whole = example.and_then(|example| example.last_error.as_deref()).or(pattern);
+    html! {
+        a href=(address) { (text(whole.unwrap_or_else(|| without_error(&group.fingerprint)))) }
+        @if let Some(pattern) = pattern.filter(|pattern| Some(*pattern) != whole) { br; span.hint { (text(pattern)) } }
+        br;
+        code.hint { (text(&group.fingerprint)) }
     }
 }
 
@@ -221,9 +250,9 @@ fn table_of(page: &DeadLetterPage, operates: bool) -> Markup {
 
 fn row(letter: &DeadLetter) -> Markup {
     html! {
-        th.number scope="row" { (parts::message(letter.id)) }
+        th.whole scope="row" { (parts::message(letter.id)) }
         td { (text_if(letter.dead_reason.as_deref())) }
-        td.number { @if let Some(code) = letter.last_status_code { (code) } @else { (parts::nothing()) } }
+        td.whole { @if let Some(code) = letter.last_status_code { (code) } @else { (parts::nothing()) } }
         td.target { (parts::target(&letter.target)) }
         td.number { (letter.attempts) }
         td { (time(&letter.dead_at)) }

@@ -31,6 +31,9 @@ pub(super) const PATH: &str = "/destinations";
 /// The field that names the one destination that is shown.
 const NAME: &str = "destination";
 
+/// The name of the pauses that followed failures, one after the other.
+const PAUSES: &str = "Pauses in a row";
+
 /// The most destinations on one page of the list.
 const MOST: usize = 100;
 
@@ -126,7 +129,18 @@ fn rows(entries: Vec<DestinationEntry>, seen: Option<&[DestinationNow]>, all: bo
 }
 
 fn table_of(visit: &Visit, asked: &Fields, rows: &BTreeMap<String, Row>, before: usize) -> Markup {
-    let mut heading = vec!["Destination", "State", "In flight", "Failures", "Due", "Deferred", "Oldest", "Why"];
+    let mut heading = vec![
+        "Destination",
+        "State",
+        "Until, or next try",
+        "In flight",
+        "Rate",
+        PAUSES,
+        "Due",
+        "Deferred",
+        "Oldest",
+        "Why",
+    ];
     if visit.operates() {
         heading.push("Change");
     }
@@ -146,9 +160,11 @@ fn row(visit: &Visit, name: &str, it: &Row) -> Markup {
     let (Row { entry, now }, held) = (it, it.held());
     let count = |of: fn(&DestinationEntry) -> i64| html! { @if let Some(entry) = entry { (number(of(entry))) } @else { (nothing()) } };
     html! {
-        th.target scope="row" { (destination(name)) }
-        td.name { (standing(held)) }
+        th.name scope="row" { (destination(name)) }
+        td { (standing(held)) }
+        td { @if let HeldUp::Paused { until: None, .. } = held { "it is resumed" } @else { (until(held)) } }
         td.number { @if let Some(now) = now { (now.in_flight) " of " (now.window) } @else { (nothing()) } }
+        td.number { @if let Some(now) = now { @if let Some(rate) = now.rate { (format!("{rate:.1}/s")) } @else { "no limit" } } @else { (nothing()) } }
         td.number { (count(|entry| entry.failures.into())) }
         td.number { (due(entry.as_ref())) }
         td.number { (count(|entry| entry.waiting)) }
@@ -158,13 +174,12 @@ fn row(visit: &Visit, name: &str, it: &Row) -> Markup {
     }
 }
 
-/// The state in words, who made it so, and until when.
+/// The state in words, and who made it so.
 fn standing(held: &HeldUp) -> Markup {
     let (word, tone) = word(held);
     html! {
         (state(word, tone))
         @if let HeldUp::Paused { by: Some(by), .. } = held { " " span.hint { "by " (text(by)) } }
-        @if *held != HeldUp::Open { br; span.hint { "until " (until(held)) } }
     }
 }
 
@@ -173,6 +188,11 @@ fn due(entry: Option<&DestinationEntry>) -> Markup {
     html! {
         @if let Some(entry) = entry { (number(entry.due)) @if entry.due_more { " or more" } } @else { (nothing()) }
     }
+}
+
+/// How many messages a second it may have.
+fn rate(now: &DestinationNow) -> Markup {
+    html! { @if let Some(rate) = now.rate { (format!("{rate:.1}")) " a second" } @else { "no limit" } }
 }
 
 /// Says where the numbers of the poller are to be seen.
@@ -236,19 +256,14 @@ fn known_of(entry: &DestinationEntry, now: Option<&DestinationNow>) -> Markup {
         ("Until", moment_until(&entry.held)),
         ("By", text_if(by)),
         ("Why", text_if(entry.reason.as_deref())),
-        ("Pauses in a row", html! { (number(entry.failures)) }),
+        (PAUSES, html! { (number(entry.failures)) }),
         ("Due", due(Some(entry))),
         ("Deferred", html! { (number(entry.waiting)) }),
         ("Oldest", html! { (length(entry.oldest_ms)) @if entry.due_more { " or more" } }),
         ("For its poller", seen(|now| html! { (now.standing) })),
         ("In flight", seen(|now| html! { (now.in_flight) })),
         ("Window", seen(|now| html! { (now.window) span.hint { " messages may be in flight" } })),
-        (
-            "Rate",
-            seen(
-                |now| html! { @if let Some(rate) = now.rate { (format!("{rate:.1}")) " a second" } @else { "no limit" } },
-            ),
-        ),
+        ("Rate", seen(rate)),
     ])
 }
 

@@ -14,7 +14,7 @@ use super::charts::Chart;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
-use super::parts::{Tone, empty, length, nothing, number, table, text, time};
+use super::parts::{Tone, clock, empty, length, nothing, number, table, text};
 use crate::admin::api::{Office, Problem};
 use crate::health::cached::Cached;
 use crate::text::{span, to_the_second};
@@ -52,14 +52,13 @@ impl NewestFigures {
 struct SpanWords {
     last: &'static str,
     by: &'static str,
-    ago: &'static str,
 }
 
 fn words(span: Span) -> SpanWords {
     match span {
-        Span::Hour => SpanWords { last: "Hour", by: "a minute", ago: "1 h ago" },
-        Span::Day => SpanWords { last: "Day", by: "in ten minutes", ago: "1 day ago" },
-        Span::Week => SpanWords { last: "Week", by: "an hour", ago: "7 days ago" },
+        Span::Hour => SpanWords { last: "Hour", by: "a minute" },
+        Span::Day => SpanWords { last: "Day", by: "in ten minutes" },
+        Span::Week => SpanWords { last: "Week", by: "an hour" },
     }
 }
 
@@ -112,44 +111,81 @@ fn small(place: usize, channel: &ChannelFigures, span: Span) -> Markup {
         article.channel-figures {
             h3 { a href=(address) { (text(&channel.channel)) } @if channel.total.delivered > 0 { " " span.hint { (latency(&channel.total)) } } }
             div.charts {
-                (counts(channel, id("delivered"), "Delivered", span, Tone::Plain, |point| point.delivered))
-                (counts(channel, id("failed"), "Failed attempts", span, Tone::Bad, |point| point.failed))
+                (counts(channel, id("delivered"), span, DELIVERED))
+                (counts(channel, id("failed"), span, FAILED))
                 (lag(channel, id("lag"), span))
             }
         }
     }
 }
 
-fn counts(
-    channel: &ChannelFigures,
-    id: String,
+/// What a chart shows of each point of time.
+#[derive(Clone, Copy)]
+struct Shown {
     name: &'static str,
-    span: Span,
     tone: Tone,
     of: fn(&FiguresPoint) -> u64,
-) -> Markup {
-    let SpanWords { by, ago, last } = words(span);
+}
+
+const DELIVERED: Shown = Shown { name: "Delivered", tone: Tone::Plain, of: |point| point.delivered };
+const FAILED: Shown = Shown { name: "Failed attempts", tone: Tone::Bad, of: |point| point.failed };
+const DEAD: Shown = Shown { name: "Dead letters", tone: Tone::Bad, of: |point| point.dead };
+const IN_DOUBT: Shown = Shown { name: "In doubt", tone: Tone::Warning, of: |point| point.in_doubt };
+const DEFERRED: Shown = Shown { name: "Deferred", tone: Tone::Plain, of: |point| point.deferred };
+
+/// The least lag that is drawn as high as a chart, in milliseconds.
+const LEAST_LAG_MS: u64 = 1_000;
+
+/// The least share of attempts that is drawn as high as a chart of what went wrong: one of so many.
+const LEAST_SHARE: u64 = 10;
+
+fn counts(channel: &ChannelFigures, id: String, span: Span, Shown { name, tone, of }: Shown) -> Markup {
+    let SpanWords { by, last } = words(span);
     let (total, bars): (u64, Vec<u64>) = (of(&channel.total), channel.points.iter().map(of).collect());
     let most = format!("at most {} {by}", number(bars.iter().copied().max().unwrap_or(0)));
     let words = format!("The last {}: {} in all, {most}{}.", last.to_lowercase(), number(total), peak(channel, of));
-    let most = if total > 0 { most } else { String::new() };
-    Chart { id, name, channel: channel.channel.clone(), total: number(total), most, words, ago, tone, bars }.drawn()
+    let least = match tone {
+        Tone::Bad | Tone::Warning => most_attempts(channel) / LEAST_SHARE,
+        Tone::Plain | Tone::Good => 0,
+    };
+    let most = html! { @if total > 0 { (most) ", " (peak_time(channel, span, of)) } };
+    let (total, ticks) = (number(total), ticks(channel, span));
+    Chart { id, name, channel: &channel.channel, total, most, words, ticks: &ticks, tone, bars, least }.drawn()
 }
 
 fn lag(channel: &ChannelFigures, id: String, span: Span) -> Markup {
-    let SpanWords { ago, last, .. } = words(span);
     let of = |point: &FiguresPoint| point.most_lag_ms.unwrap_or(0);
     let total = spanned(of(&channel.total));
-    let words = format!("The last {}: {total} at most{}.", last.to_lowercase(), peak(channel, of));
-    let bars = channel.points.iter().map(of).collect();
-    let (channel, most) = (channel.channel.clone(), String::new());
-    Chart { id, name: "Most lag", channel, total, most, words, ago, tone: Tone::Warning, bars }.drawn()
+    let words = format!("The last {}: {total} at most{}.", words(span).last.to_lowercase(), peak(channel, of));
+    let (bars, ticks) = (channel.points.iter().map(of).collect(), ticks(channel, span));
+    let most = html! { (peak_time(channel, span, of)) };
+    let (name, tone, least) = ("Most lag", Tone::Warning, LEAST_LAG_MS);
+    Chart { id, name, channel: &channel.channel, total, most, words, ticks: &ticks, tone, bars, least }.drawn()
 }
 
-/// When it was most.
+/// The attempts of the busiest time.
+fn most_attempts(channel: &ChannelFigures) -> u64 {
+    channel.points.iter().map(|point| point.delivered.saturating_add(point.failed)).max().unwrap_or(0)
+}
+
+/// The times below a chart: of its first bar, and of the one in the middle.
+fn ticks(channel: &ChannelFigures, span: Span) -> Vec<Markup> {
+    let places = [0, channel.points.len() / 2];
+    places.iter().filter_map(|place| Some(clock(&channel.points.get(*place)?.at, span == Span::Week))).collect()
+}
+
+fn highest(channel: &ChannelFigures, of: fn(&FiguresPoint) -> u64) -> Option<&FiguresPoint> {
+    channel.points.iter().filter(|point| of(point) > 0).max_by_key(|point| of(point))
+}
+
+/// When it was most, in words.
 fn peak(channel: &ChannelFigures, of: fn(&FiguresPoint) -> u64) -> String {
-    let highest = channel.points.iter().filter(|point| of(point) > 0).max_by_key(|point| of(point));
-    highest.map_or_else(String::new, |point| format!(", from {}", to_the_second(&point.at)))
+    highest(channel, of).map_or_else(String::new, |point| format!(", from {}", to_the_second(&point.at)))
+}
+
+/// The same for those who see the chart.
+fn peak_time(channel: &ChannelFigures, span: Span, of: fn(&FiguresPoint) -> u64) -> Markup {
+    html! { @if let Some(point) = highest(channel, of) { "at " (clock(&point.at, span == Span::Week)) } }
 }
 
 fn spanned(ms: u64) -> String {
@@ -161,7 +197,7 @@ fn latency(point: &FiguresPoint) -> String {
     format!("half within {}, 99 of 100 within {}", within(point.p50_ms), within(point.p99_ms))
 }
 
-fn within(ms: Option<u64>) -> String {
+pub(super) fn within(ms: Option<u64>) -> String {
     ms.map_or_else(|| format!("more than {}", spanned(LONGEST_LATENCY_MS)), spanned)
 }
 
@@ -214,10 +250,9 @@ fn all(series: &FiguresSeries) -> Markup {
 }
 
 fn one(channel: &ChannelFigures, span: Span) -> Markup {
-    let chart = |name: &'static str, tone, of| {
-        counts(channel, format!("figures-{}", name.replace(' ', "-")), name, span, tone, of)
-    };
-    let row = |point: &FiguresPoint| html! { th scope="row" { (time(&point.at)) } (cells(point)) };
+    let chart = |shown: Shown| counts(channel, format!("figures-{}", shown.name.replace(' ', "-")), span, shown);
+    let row =
+        |point: &FiguresPoint| html! { th.whole scope="row" { (clock(&point.at, span != Span::Hour)) } (cells(point)) };
     let said = |point: &&FiguresPoint| {
         let counts = [point.delivered, point.failed, point.dead, point.in_doubt, point.deferred];
         counts.iter().any(|count| *count > 0) || point.most_lag_ms.is_some_and(|lag| lag > 0)
@@ -225,12 +260,10 @@ fn one(channel: &ChannelFigures, span: Span) -> Markup {
     html! {
         @if channel.total.delivered > 0 { p.lead { "Of the deliveries, " (latency(&channel.total)) " of their creation." } }
         div.charts {
-            (chart("Delivered", Tone::Plain, |point| point.delivered))
-            (chart("Failed attempts", Tone::Bad, |point| point.failed))
+            (chart(DELIVERED))
+            (chart(FAILED))
             (lag(channel, "figures-lag".to_owned(), span))
-            (chart("Dead letters", Tone::Bad, |point| point.dead))
-            (chart("In doubt", Tone::Warning, |point| point.in_doubt))
-            (chart("Deferred", Tone::Plain, |point| point.deferred))
+            @for shown in [DEAD, IN_DOUBT, DEFERRED] { (chart(shown)) }
         }
         h2 { "The same as a table" }
         (table("Figures", ["From"].into_iter().chain(COLUMNS), channel.points.iter().rev().filter(said).map(row)))

@@ -171,7 +171,7 @@ impl Visit {
 fn find() -> Markup {
     html! {
         form.find role="search" method="get" action="/messages/find" {
-            input type="search" name="message" placeholder="Message id or idempotency key"
+            input type="search" name="message" placeholder="Message id or key"
                 aria-label="Find a message by its id or idempotency key" required;
             button type="submit" { "Find" }
         }

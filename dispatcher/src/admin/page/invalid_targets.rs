@@ -76,7 +76,7 @@ fn table_of(targets: &[InvalidTarget], meant: &Fields, operates: bool) -> Markup
     if operates {
         let kept = meant.among(&[TARGETS.field], false);
         let rows = targets.iter().map(|target| (target.target.clone(), row(target)));
-        to_select("Invalid targets", &TARGETS, &[(PATH, "Only these")], &kept, heading, rows)
+        to_select("Invalid targets", &TARGETS, &[(PATH, "Show only the selected")], &kept, heading, rows)
     } else {
         table("Invalid targets", heading, targets.iter().map(row))
     }
@@ -95,7 +95,7 @@ fn clear_fields(visit: &Visit, filter: &Fields, total: i64) -> Markup {
     html! {
         div.actions {
             details {
-                summary.button { "Forget " (number(total)) " targets" }
+                summary.button { "Forget " (number(total)) @if total == 1 { " target…" } @else { " targets…" } }
                 form.change method="post" action={ (PATH) "/clear" } {
                     (visit.token())
                     (meant(filter))

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::fields::Fields;
-use super::parts::text;
+use super::parts::{exact, target};
 use super::{destinations, messages, operations, terms};
 use crate::explain::{Mention, Subject};
 
@@ -31,7 +31,7 @@ pub(super) fn with(field: &str, value: &str) -> String {
 
 /// A destination, or a channel that is paused by its name, which leads to its page.
 pub(super) fn destination(name: &str) -> Markup {
-    html! { a href=(address(&Subject::Destination(name.to_owned()))) { (text(name)) } }
+    html! { a href=(address(&Subject::Destination(name.to_owned()))) { (target(name)) } }
 }
 
 /// A term by its epoch.
@@ -50,9 +50,25 @@ pub(super) fn linked(words: &str, mentions: &[Mention]) -> Markup {
     let mut rest = words;
     html! {
         @while let Some((place, mention)) = first(rest, mentions) {
-            (rest[..place])
+            (timed(&rest[..place]))
             a href=(address(&mention.subject)) { (mention.words) }
             @let () = rest = &rest[place + mention.words.len()..];
+        }
+        (timed(rest))
+    }
+}
+
+/// Words in which each time to the second is marked as one, so that the script can write it in the zone of the reader.
+fn timed(words: &str) -> Markup {
+    const SHAPE: &[u8] = b"0000-00-00T00:00:00Z";
+    let is = |(byte, shape): (&u8, &u8)| if *shape == b'0' { byte.is_ascii_digit() } else { byte == shape };
+    let mut rest = words;
+    html! {
+        @while let Some(place) = rest.as_bytes().windows(SHAPE.len()).position(|part| part.iter().zip(SHAPE).all(is)) {
+            @let (before, from) = rest.split_at(place);
+            @let (at, behind) = from.split_at(SHAPE.len());
+            (before) (exact(at))
+            @let () = rest = behind;
         }
         (rest)
     }
@@ -90,6 +106,14 @@ mod tests {
         let linked = linked(words, &[message(1)]).into_string();
         let one = "<a href=\"/messages/1\">message 1</a>";
         assert_eq!(linked, format!("It waits behind {one}. Of message 17: {one}!"));
+    }
+
+    #[test]
+    fn a_time_within_words_is_marked_as_one() {
+        let linked = linked("It died at 2026-05-01T14:00:00Z, after message 1.", &[message(1)]).into_string();
+        let time = "<time datetime=\"2026-05-01T14:00:00Z\">2026-05-01T14:00:00Z</time>";
+        assert_eq!(linked, format!("It died at {time}, after <a href=\"/messages/1\">message 1</a>."));
+        assert_eq!(super::linked("\u{e4} 2026-05-01", &[]).into_string(), "\u{e4} 2026-05-01");
     }
 
     #[test]

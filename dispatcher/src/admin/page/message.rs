@@ -17,7 +17,7 @@ use crate::admin::api::extract::{Body, Id};
 use crate::admin::api::messages as api;
 use crate::admin::api::{Authored, Problem};
 use crate::edit::indented;
-use crate::explain::{Explanation, Mentions, Said, explain, life};
+use crate::explain::{Explanation, Mentions, Repetition, Said, Verdict, explain, life};
 
 /// What a message was looked for by, where that says more than its id.
 pub(super) const NAMED: &str = "named";
@@ -43,8 +43,9 @@ pub(super) async fn show(
     let body = html! {
         (found_by)
         (head(&message, office.started.telemetry.trace_url.as_deref()))
-        @if let Some(explained) = &explained { (explanation(explained)) }
+        @if let Some(explained) = &explained { (why(explained)) }
         (time_line(&message))
+        @if let Some(explained) = &explained { (more(explained)) }
         (content(&message))
     };
     Ok(visit.page(&Content::live(format!("Message {id}"), above, body)))
@@ -206,23 +207,36 @@ fn labels(column: &str) -> Markup {
     }
 }
 
-fn explanation(explained: &Explanation) -> Markup {
+/// Why it was sent, or was not.
+fn why(explained: &Explanation) -> Markup {
     html! {
         section {
             h2 { @if explained.status == Status::Success.as_str() { "Was it sent?" } @else { "Why has it not been sent?" } }
             (said(&explained.not_sent))
         }
-        section {
-            h2 { "Why was it sent twice?" }
-            p { (explained.sent_twice.sentence) }
-            (said(&explained.sent_twice.causes))
-        }
+    }
+}
+
+/// What else can be told of it.
+fn more(explained: &Explanation) -> Markup {
+    html! {
+        (sent_twice(&explained.sent_twice))
         @if !explained.outcomes.is_empty() {
             section { h2 { "Which outcomes are told?" } (said(&explained.outcomes)) }
         }
         @if !explained.notes.is_empty() {
             section { h2 { "Likely mistakes of the application" } (said(&explained.notes)) }
         }
+    }
+}
+
+/// Why it was sent twice. Where nothing says that it was, the answer is folded up.
+fn sent_twice(twice: &Repetition) -> Markup {
+    let asks = "Why was it sent twice?";
+    let answer = html! { p { (twice.sentence) } (said(&twice.causes)) };
+    html! {
+        @if twice.verdict == Verdict::Once { details { summary { (asks) } (answer) } }
+        @else { section { h2 { (asks) } (answer) } }
     }
 }
 

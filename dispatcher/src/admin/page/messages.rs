@@ -15,7 +15,8 @@ use super::fields::{Asked, Fields, NoFields};
 use super::frame::Content;
 use super::message::NAMED;
 use super::parts::{
-    self, empty, filter, filter_choice, filter_text, lead_to, looked_before, number, pages, table, text, text_if, time,
+    self, TIMES, empty, filter, filter_choice, filter_text, lead_to, looked_before, more_filters, number, pages, table,
+    text, text_if, time,
 };
 use super::searches::{Searches, under_way};
 use super::selected::{Choice, MESSAGES, to_select};
@@ -33,7 +34,7 @@ pub(super) async fn list(
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let above = filter(PATH, &asked, &fields(&asked));
+    let above = html! { (by_status(&asked)) (filter(PATH, &asked, &fields(&asked))) };
     let (filter, after) = match asked.of_list::<MessageFilter, i64>() {
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Messages", above, &problem)),
@@ -108,7 +109,9 @@ fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {
             (changes, "all messages that wait and that the filter means; a retry, those of them that were tried")
         }
         Some(Status::Dead) => return of_dead(asked),
-        None => return html! {},
+        None => {
+            return html! { p.hint { "Choose a status above, to change messages of it: those that are ticked, or all that the filter means." } };
+        }
     };
     let chosen = MessageSelection::Filter(filter.clone());
     html! {
@@ -137,34 +140,61 @@ fn of_dead(asked: &Fields) -> Markup {
     }
 }
 
-fn fields(asked: &Fields) -> Markup {
-    let statuses = [("PENDING", "pending"), ("SUCCESS", "delivered"), ("DEAD", "dead")];
+/// The statuses by which the list is filtered, and the words for them.
+const STATUSES: [(Option<Status>, &str); 4] = [
+    (None, "All"),
+    (Some(Status::Pending), "Pending"),
+    (Some(Status::Success), "Delivered"),
+    (Some(Status::Dead), "Dead"),
+];
+
+/// The list by status. The rest of the filter stays.
+fn by_status(asked: &Fields) -> Markup {
+    let others = asked.filter().among(&["status"], false);
+    let chosen = |status: Option<Status>| status.is_some() == asked.has("status") && status == chosen_status(asked);
     html! {
-        (filter_choice(asked, "status", "Status", &statuses))
-        (filter_text(asked, "channel", "Channel", ""))
-        (filter_text(asked, "destination", "Destination", "https://shop.example:443"))
-        (known(asked))
-        (filter_text(asked, "ordering_key", "Ordering key", ""))
-        (filter_choice(asked, "priority", "Priority", &[("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")]))
-        (filter_text(asked, "error_contains", "Error contains", ""))
-        (filter_text(asked, "since", "Created since", "2h, or 2026-05-01T14:00:00Z"))
-        (filter_text(asked, "until", "Created until", "10m"))
+        nav.spans aria-label="Status" {
+            @for (status, word) in STATUSES {
+                @let of_status = status.map_or_else(|| others.clone(), |status| others.with("status", status.as_str()));
+                a href=(of_status.at(PATH)) aria-current=[chosen(status).then_some("true")] { (word) }
+            }
+        }
     }
 }
 
-/// What a customer knows of a message.
-pub(super) fn known(asked: &Fields) -> Markup {
-    html! {
-        (filter_text(asked, "target", "Target", ""))
-        (filter_text(asked, "key_prefix", "Key begins with", "order-4711"))
+/// The status that is asked for. None where there is none of that name.
+fn chosen_status(asked: &Fields) -> Option<Status> {
+    let named = asked.get("status")?;
+    Status::ALL.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(named))
+}
+
+/// The fields that are folded up.
+const SELDOM: [&str; 7] = ["tags", "tenant", "ordering_key", "priority", "error_contains", "since", "until"];
+
+fn fields(asked: &Fields) -> Markup {
+    let status = chosen_status(asked);
+    let seldom = html! {
         (filter_text(asked, "tags", "Tags", "order=4711, customer=7"))
         (filter_text(asked, "tenant", "Tenant", ""))
+        (filter_text(asked, "ordering_key", "Ordering key", ""))
+        (filter_choice(asked, "priority", "Priority", &[("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")]))
+        (filter_text(asked, "error_contains", "Error contains", ""))
+        (filter_text(asked, "since", "Created since", TIMES))
+        (filter_text(asked, "until", "Created until", "10m"))
+    };
+    html! {
+        @if let Some(status) = status { input type="hidden" name="status" value=(status.as_str()); }
+        (filter_text(asked, "channel", "Channel", ""))
+        (filter_text(asked, "destination", "Destination", "https://shop.example:443"))
+        (filter_text(asked, "target", "Target", ""))
+        (filter_text(asked, "key_prefix", "Key begins with", "order-4711"))
+        (more_filters(asked, &SELDOM, &seldom))
     }
 }
 
 fn row(message: &MessageSummary) -> Markup {
     html! {
-        th.number scope="row" { (parts::message(message.id)) }
+        th.whole scope="row" { (parts::message(message.id)) }
         td { (parts::status(&message.status, message.dead_reason.as_deref())) }
         td { (text(&message.channel)) }
         td.target { (parts::target(&message.target)) }

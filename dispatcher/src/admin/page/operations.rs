@@ -16,7 +16,7 @@ use super::fields::{Asked, Fields, NoFields, Plain, Sent};
 use super::frame::Content;
 use super::messages::PAGE;
 use super::parts::{
-    NAMED, Tone, empty, facts, lead_to, left, length, message, moment, moment_if, number, pages, state, table, text,
+    NAMED, Tone, empty, facts, lead_to, left, length, message, moment, moment_if, number, pages, stacked, state, text,
     text_if, time,
 };
 use super::retention::counted_messages;
@@ -86,12 +86,12 @@ pub(super) async fn list(
 /// Operations as a table of this name.
 pub(super) fn table_of(operations: &[OperationEntry], name: &str) -> Markup {
     let heading = ["Operation", "What", "State", "Done", "Changed", "Left", "Who", "Why", "Began"];
-    table(name, heading, operations.iter().map(row))
+    stacked(name, heading, operations.iter().map(row))
 }
 
 fn row(operation: &OperationEntry) -> Markup {
     html! {
-        th.number scope="row" { a href=(address(operation.id)) { (operation.id) } }
+        th.whole scope="row" { a href=(address(operation.id)) { (operation.id) } }
         td { (text(&operation.action)) }
         td { (standing(operation)) }
         td.number { (number(operation.done)) @if let Some(meant) = operation.meant { " of " (number(meant)) } }

@@ -64,10 +64,10 @@ fn row(key: &HaltedKey) -> Markup {
     html! {
         th.name scope="row" { (text(&key.ordering_key)) }
         td { (text(&key.channel)) }
-        td.number { (message(key.dead_letter)) }
+        td.whole { (message(key.dead_letter)) }
         td { (text_if(key.dead_reason.as_deref())) }
         td { (time(&key.dead_at)) }
-        td.number { (message(key.first_waiting)) }
+        td.whole { (message(key.first_waiting)) }
         td.number { (number(key.waiting)) @if key.waiting >= HaltedKey::COUNTED { " or more" } }
     }
 }

@@ -7,20 +7,24 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::desk::{
-    ChannelVitals, HaltedVitals, OperationStatus, PausedDestination, Span, TenantVitals, TermEntry,
+    ChannelFigures, ChannelVitals, FiguresSeries, HaltedVitals, OperationStatus, PausedDestination, Span, TenantVitals,
 };
+use outbox_schema::figures::OTHERS;
 use serde::Deserialize;
 
 use super::Reception;
 use super::destinations::kind_of_pause;
 use super::door::Visit;
 use super::fields::{Asked, Fields};
-use super::figures::over_time;
+use super::figures::{over_time, within};
 use super::frame::Content;
+use super::hand_overs::hand_overs;
 use super::links::{self, destination};
 use super::operations::table_of;
-use super::parts::{Tone, leading, length, looked_before, message, number, state, table, text, text_if, time, time_if};
-use super::terms::ended;
+use super::parts::{
+    Tone, ago, leading, length, looked_before, message, nothing, number, stacked, state, table, text, text_if, time,
+    time_if,
+};
 use super::wake::poll_now;
 use super::well::whether_all_is_well;
 use crate::admin::api::Problem;
@@ -32,9 +36,6 @@ const OPERATIONS: u32 = 20;
 
 /// How old a count of very many messages may be. Live pages count anew within seconds.
 const OLDEST: Duration = Duration::from_mins(10);
-
-/// The last terms that are shown here. Their own page has more.
-const TERMS: usize = 5;
 
 /// What the overview is asked.
 #[derive(Debug, Deserialize)]
@@ -65,9 +66,15 @@ pub(super) async fn show(
     // Where the database does not answer, others say so.
     let mut operations = operations.map(|page| page.operations).unwrap_or_default();
     operations.retain(|operation| operation.status == OperationStatus::Open);
-    let dead_lately = last_hour.ok().map(|series| series.channels.iter().map(|channel| channel.total.dead).sum());
+    let last_hour = last_hour.ok();
+    let dead_lately = last_hour.as_ref().map(|hour| hour.channels.iter().map(|channel| channel.total.dead).sum());
+    let beside = Beside {
+        last_hour: last_hour.as_deref(),
+        over_time: over_time(figures.as_deref(), span),
+        in_flight: in_flight(&reception),
+    };
     let rest = match &status {
-        Ok(counted) => shown(&visit, counted, &over_time(figures.as_deref(), span)),
+        Ok(counted) => shown(&visit, counted, &beside),
         // The causes above say it in the words of /readyz.
         Err(problem) => super::frame::wrong(problem),
     };
@@ -103,16 +110,32 @@ async fn newest(reception: &Reception) -> Result<Counted, Problem> {
     reception.overview.get(ask).await
 }
 
-fn shown(visit: &Visit, Counted { status, age }: &Counted, over_time: &Markup) -> Markup {
+/// What the overview shows beside the state of the outbox.
+struct Beside<'a> {
+    /// The figures of the last hour. None where they cannot be read.
+    last_hour: Option<&'a FiguresSeries>,
+    over_time: Markup,
+    /// The messages in flight. None where another replica polls.
+    in_flight: Option<usize>,
+}
+
+fn in_flight(reception: &Reception) -> Option<usize> {
+    let seen = reception.shown.destinations.seen()?;
+    Some(seen.iter().map(|destination| destination.in_flight).sum())
+}
+
+fn shown(visit: &Visit, Counted { status, age }: &Counted, beside: &Beside<'_>) -> Markup {
     let vitals = &status.vitals;
     html! {
-        (figures(status))
+        (figures(status, beside.in_flight))
+        (beside.over_time)
         section {
             h2 { "Channels" }
-            @if vitals.channels.is_empty() {
+            @let all = with_idle(&vitals.channels, beside.last_hour);
+            @if all.is_empty() {
                 p.empty { "No message waits, and none is dead." }
             } @else {
-                (channels(&vitals.channels, &status.not_configured))
+                (channels(&all, &status.not_configured, beside.last_hour))
                 (looked_before(*age))
             }
         }
@@ -143,18 +166,11 @@ fn shown(visit: &Visit, Counted { status, age }: &Counted, over_time: &Markup) -
             @if status.replicas.is_empty() { p.empty { "No replica says anything of itself." } } @else { (replicas(&status.replicas)) }
             @for note in &status.notes { p.hint { (note) } }
         }
-        (over_time)
-        section {
-            h2 { "Last hand-overs" }
-            @if status.last_terms.is_empty() { p.empty { "No replica has ever polled." } } @else {
-                (hand_overs(&status.last_terms))
-                p { a href="/terms" { "All terms" } }
-            }
-        }
+        (hand_overs(&status.last_terms))
     }
 }
 
-fn figures(status: &Status) -> Markup {
+fn figures(status: &Status, in_flight: Option<usize>) -> Markup {
     let sum = |of: fn(&ChannelVitals) -> i64| status.vitals.channels.iter().map(of).sum::<i64>();
     let lag = status.vitals.channels.iter().filter_map(|channel| channel.lag_ms).max();
     let figure = |name: &str, tone: Tone, value: Markup| {
@@ -164,10 +180,11 @@ fn figures(status: &Status) -> Markup {
     let tone = if dead > 0 { Tone::Bad } else { Tone::Plain };
     html! {
         dl.figures {
-            (figure("Lag", Tone::Plain, length(Some(lag.unwrap_or(0)))))
+            (figure("Lag", Tone::Plain, length(lag)))
             (figure("Due", Tone::Plain, leading(sum(|channel| channel.due), "/messages?status=PENDING")))
             (figure("Deferred", Tone::Plain, leading(sum(|channel| channel.deferred), "/messages?status=PENDING")))
             (figure("Dead letters", tone, leading(dead, "/dead-letters")))
+            @if let Some(in_flight) = in_flight { (figure("In flight", Tone::Plain, html! { (number(in_flight)) })) }
             @if let Some(minute) = &status.per_minute {
                 (figure("Delivered", Tone::Plain, html! { (number(minute.delivered)) "/min" }))
                 (figure("Failed attempts", if minute.failed > 0 { Tone::Warning } else { Tone::Plain }, html! { (number(minute.failed)) "/min" }))
@@ -176,7 +193,31 @@ fn figures(status: &Status) -> Markup {
     }
 }
 
-fn channels(channels: &[ChannelVitals], not_configured: &[String]) -> Markup {
+/// The channels, with those that did something in the last hour and have nothing left.
+fn with_idle(channels: &[ChannelVitals], last_hour: Option<&FiguresSeries>) -> Vec<ChannelVitals> {
+    let known = |name: &str| channels.iter().any(|channel| channel.channel == name);
+    let done = last_hour.into_iter().flat_map(|hour| &hour.channels);
+    let idle = done.filter(|done| done.channel != OTHERS && !known(&done.channel));
+    let idle = idle.map(|done| ChannelVitals { channel: done.channel.clone(), ..ChannelVitals::default() });
+    channels.iter().cloned().chain(idle).collect()
+}
+
+const CHANNEL_HEADING: [&str; 11] = [
+    "Channel",
+    "Lag",
+    "Pending",
+    "Due",
+    "Deferred",
+    "Later",
+    "Dead",
+    "Delivered a minute",
+    "Failed a minute",
+    "Half within",
+    "99 of 100 within",
+];
+
+fn channels(channels: &[ChannelVitals], not_configured: &[String], last_hour: Option<&FiguresSeries>) -> Markup {
+    let done = |name: &str| last_hour?.channels.iter().find(|done| done.channel == name);
     let row = |channel: &ChannelVitals| {
         let of_channel = Fields::default().with("channel", &channel.channel);
         let pending = of_channel.with("status", "PENDING").at("/messages");
@@ -186,13 +227,35 @@ fn channels(channels: &[ChannelVitals], not_configured: &[String]) -> Markup {
                 @if not_configured.contains(&channel.channel) { " " (state("not configured", Tone::Warning)) }
             }
             td.number { (length(channel.lag_ms)) }
-            td.number { (leading(channel.due, &pending)) }
-            td.number { (leading(channel.deferred, &pending)) }
-            td.number { (leading(channel.pending, &pending)) }
+            @for count in [channel.pending, channel.due, channel.deferred, channel.pending - channel.due - channel.deferred] {
+                td.number { (leading(count, &pending)) }
+            }
             td.number { (leading(channel.dead, &of_channel.at("/dead-letters"))) }
+            (done_lately(done(&channel.channel)))
         }
     };
-    table("Channels", ["Channel", "Lag", "Due", "Deferred", "Pending", "Dead"], channels.iter().map(row))
+    html! {
+        (table("Channels", CHANNEL_HEADING, channels.iter().map(row)))
+        p.hint {
+            "Later: what is scheduled, or waits for its next attempt. What is in flight, or behind a halted key, is due. "
+            "A minute is the last whole one, and the times of deliveries are those of the last hour."
+        }
+    }
+}
+
+/// What a channel did in the last whole minute, and how long its deliveries of the last hour took.
+fn done_lately(done: Option<&ChannelFigures>) -> Markup {
+    // The last point is not over yet.
+    let minute = done.and_then(|done| done.points.iter().rev().nth(1));
+    let count = |count: Option<u64>| html! { @if let Some(count) = count { (number(count)) } @else { (nothing()) } };
+    let took = |ms: Option<Option<u64>>| html! { @if let Some(ms) = ms { (within(ms)) } @else { (nothing()) } };
+    let total = done.map(|done| &done.total).filter(|total| total.delivered > 0);
+    html! {
+        td.number { (count(minute.map(|minute| minute.delivered))) }
+        td.number { (count(minute.map(|minute| minute.failed))) }
+        td.number { (took(total.map(|total| total.p50_ms))) }
+        td.number { (took(total.map(|total| total.p99_ms))) }
+    }
 }
 
 fn tenants(tenants: &[TenantVitals]) -> Markup {
@@ -218,7 +281,7 @@ fn held_up(paused: &[PausedDestination]) -> Markup {
             td { (text_if(paused.reason.as_deref())) }
         }
     };
-    table("Held up", ["Destination", "State", "Until", "By", "Why"], paused.iter().map(row))
+    stacked("Held up", ["Destination", "State", "Until", "By", "Why"], paused.iter().map(row))
 }
 
 fn halted_keys(halted: &[HaltedVitals]) -> Markup {
@@ -229,7 +292,7 @@ fn halted_keys(halted: &[HaltedVitals]) -> Markup {
             th scope="row" { a href=(of_channel) { (text(&halted.channel)) } }
             td.number { (count(halted.keys)) }
             td.number { (count(halted.messages)) }
-            td.number { @if let Some(oldest) = &halted.oldest { (message(oldest.dead_letter)) } @else { (super::parts::nothing()) } }
+            td.whole { @if let Some(oldest) = &halted.oldest { (message(oldest.dead_letter)) } @else { (nothing()) } }
         }
     };
     let rows = halted.iter().filter(|halted| halted.keys > 0 || halted.more).map(row);
@@ -253,12 +316,12 @@ fn shards(shards: &[ShardStatus]) -> Markup {
             th scope="row" { (shard.shard) }
             td { (state(word, tone)) @if let Some(error) = &shard.error { " " span.hint { (text(error)) } } }
             td { (text_if(shard.instance.as_deref().or(shard.holder.as_deref()))) }
-            td.number { @if let Some(epoch) = shard.epoch { (links::term(epoch)) } @else { (super::parts::nothing()) } }
+            td.whole { @if let Some(epoch) = shard.epoch { (links::term(epoch)) } @else { (nothing()) } }
             td { (time_if(shard.since.as_deref())) }
             td.number { (length(shard.trusted_ms)) }
         }
     };
-    table("Who polls", ["Shard", "State", "Replica", "Epoch", "Since", "Lease runs for"], shards.iter().map(row))
+    stacked("Who polls", ["Shard", "State", "Replica", "Epoch", "Since", "Lease runs for"], shards.iter().map(row))
 }
 
 fn replicas(replicas: &[ReplicaStatus]) -> Markup {
@@ -273,7 +336,7 @@ fn replicas(replicas: &[ReplicaStatus]) -> Markup {
             }
             td { (text(&entry.row.version)) }
             td { (time(&entry.row.started_at)) }
-            td.number { (length(Some(entry.row.seen_ms))) " ago" }
+            td.number { (ago(entry.row.seen_ms)) }
             td {
                 (text_if(entry.trouble.as_deref()))
                 @for differs in &replica.differs { br; span.hint { "differs: " (text(differs)) } }
@@ -281,17 +344,5 @@ fn replicas(replicas: &[ReplicaStatus]) -> Markup {
         }
     };
     let heading = ["Replica", "State", "Version", "Started", "Seen", "Trouble"];
-    table("Replicas", heading, replicas.iter().map(row))
-}
-
-fn hand_overs(terms: &[TermEntry]) -> Markup {
-    let row = |term: &TermEntry| {
-        html! {
-            th.number scope="row" { (links::term(term.epoch)) }
-            td { (text(term.instance.as_deref().unwrap_or(&term.holder))) }
-            td { (time(&term.started_at)) }
-            td { (ended(term)) }
-        }
-    };
-    table("Last hand-overs", ["Epoch", "Replica", "Began", "Ended"], terms.iter().take(TERMS).map(row))
+    stacked("Replicas", heading, replicas.iter().map(row))
 }

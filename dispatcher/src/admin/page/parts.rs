@@ -9,6 +9,7 @@ use outbox_schema::desk::Skipped;
 
 use super::fields::Fields;
 use super::links::linked;
+pub(super) use super::tables::{stacked, table};
 use crate::explain::Mention;
 use crate::text::{grouped, in_one_line, relative, span, to_the_second};
 
@@ -42,7 +43,27 @@ pub(super) fn time(at: &str) -> Markup {
 
 /// A time in full, where there is room: how long ago, and exactly when for those who cannot point at it.
 pub(super) fn moment(at: &str) -> Markup {
-    html! { (time(at)) " " span.hint { (to_the_second(at)) } }
+    let is_long_ago = relative(at, SystemTime::now()) == to_the_second(at);
+    html! { (time(at)) @if !is_long_ago { " " span.hint { (exact(at)) } } }
+}
+
+/// A time as it is written: in UTC, and by the script in the zone of the reader.
+pub(super) fn exact(at: &str) -> Markup {
+    html! { time datetime=(at) { (to_the_second(at)) } }
+}
+
+/// A time of day, with its day where the others beside it are of other days. The script writes it in the zone of the reader.
+pub(super) fn clock(at: &str, with_day: bool) -> Markup {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let part = |from: usize, to: usize| at.get(from..to).unwrap_or_default();
+    let month = part(5, 7).parse().ok().and_then(|month: usize| MONTHS.get(month.checked_sub(1)?));
+    let day = part(8, 10).trim_start_matches('0');
+    html! {
+        time datetime=(at) {
+            @if let (true, Some(month)) = (with_day, month) { (day) " " (month) ", " }
+            (part(11, 16)) " UTC"
+        }
+    }
 }
 
 /// The same, where there is a time.
@@ -75,6 +96,12 @@ pub(super) fn length(ms: Option<i64>) -> Markup {
     html! { @if let Some(ms) = ms { (span(ms)) } @else { (nothing()) } }
 }
 
+/// How long ago something was, as times say it.
+pub(super) fn ago(ms: i64) -> String {
+    let then = SystemTime::now() - Duration::from_millis(ms.try_into().unwrap_or(0));
+    relative(&humantime::format_rfc3339_millis(then).to_string(), SystemTime::now())
+}
+
 /// Says how long ago very many rows were looked at. Nothing where that was just now.
 pub(super) fn looked_before(age: Duration) -> Markup {
     html! {
@@ -91,7 +118,7 @@ pub(super) fn text(text: &str) -> Markup {
 
 /// A target or a destination of a row, in one line that breaks behind a slash before it breaks within a word.
 pub(super) fn target(target: &str) -> Markup {
-    html! { @for part in in_one_line(target).split_inclusive('/') { (part) wbr; } }
+    html! { @for part in in_one_line(target).split_inclusive('/') { (part) @if part.ends_with('/') { wbr; } } }
 }
 
 /// Prose of this program, in which commands and names stand between back-ticks.
@@ -151,22 +178,6 @@ pub(super) fn facts<'a>(facts: impl IntoIterator<Item = (&'a str, Markup)>) -> M
     }
 }
 
-/// A table. It is as wide as it must be, and scrolls by itself on a narrow screen.
-pub(super) fn table<'a>(
-    name: &str,
-    heading: impl IntoIterator<Item = &'a str>,
-    rows: impl IntoIterator<Item = Markup>,
-) -> Markup {
-    html! {
-        div.table role="region" aria-label=(name) tabindex="0" {
-            table {
-                thead { tr { @for word in heading { th scope="col" { (word) } } } }
-                tbody { @for row in rows { tr { (row) } } }
-            }
-        }
-    }
-}
-
 /// What stands in the place of an empty list.
 pub(super) fn empty(words: &str) -> Markup {
     html! { p.empty { (words) } }
@@ -184,15 +195,23 @@ pub(super) fn pages(path: &str, asked: &Fields, next: Option<&impl ToString>) ->
     }
 }
 
-/// A field of a filter.
+/// A field of a filter. The hint below it says what can be written.
 pub(super) fn filter_text(asked: &Fields, name: &str, label: &str, hint: &str) -> Markup {
+    let hint_id = format!("hint-{name}");
+    let described = (!hint.is_empty()).then_some(&hint_id);
     html! {
-        label {
-            span { (label) }
-            input type="text" name=(name) value=[asked.get(name)] placeholder=(hint) autocomplete="off";
+        div {
+            label {
+                span { (label) }
+                input type="text" name=(name) value=[asked.get(name)] aria-describedby=[described] autocomplete="off";
+            }
+            @if !hint.is_empty() { span.hint id=(hint_id) { (hint) } }
         }
     }
 }
+
+/// The examples of a time that a filter takes.
+pub(super) const TIMES: &str = "2h, or 2026-05-01T14:00:00Z";
 
 /// A choice of a filter.
 pub(super) fn filter_choice(asked: &Fields, name: &str, label: &str, choices: &[(&str, &str)]) -> Markup {
@@ -205,6 +224,16 @@ pub(super) fn filter_choice(asked: &Fields, name: &str, label: &str, choices: &[
                     option value=(value) selected[asked.get(name).is_some_and(|asked| asked.eq_ignore_ascii_case(value))] { (word) }
                 }
             }
+        }
+    }
+}
+
+/// The fields of a filter that are used seldom. They are folded up, but for where one of these is in use.
+pub(super) fn more_filters(asked: &Fields, names: &[&str], fields: &Markup) -> Markup {
+    html! {
+        details open[names.iter().any(|name| asked.has(name))] {
+            summary { "More filters" }
+            div.filter { (fields) }
         }
     }
 }

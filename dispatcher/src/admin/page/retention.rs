@@ -76,7 +76,8 @@ pub(super) async fn show(
     let past = past(&reception, searches::PATIENCE, &retention).await?;
     let above = html! {
         (above)
-        @if visit.operates() {
+        // Also where they are counted still.
+        @if visit.operates() && past.is_none_or(|(past, _)| past.total() > 0) {
             div.actions {
                 a.button.danger href=(times_of(&retention).at(PRUNE)) { "Remove them now…" }
                 span.hint { "before the poller comes to them" }
@@ -129,7 +130,7 @@ fn each_kind(kept: &Retention, figures: Option<Duration>) -> Markup {
             th scope="row" { (what) }
             td { (kept) }
             td { @if from.is_empty() { (nothing()) } @else { (from) } }
-            td.number { (setting) }
+            td.whole { (setting) }
         }
     };
     html! {
@@ -142,8 +143,8 @@ fn each_kind(kept: &Retention, figures: Option<Duration>) -> Markup {
 fn times_fields(kept: &Retention, asked: &Fields) -> Markup {
     html! {
         form.filter method="get" action=(PATH) {
-            (filter_text(asked, "success", "Delivered before", &written(kept.success)))
-            (filter_text(asked, "dead", "Died before", &written(kept.dead)))
+            (filter_text(asked, "success", "Delivered before", &format!("kept: {}", written(kept.success))))
+            (filter_text(asked, "dead", "Died before", &format!("kept: {}", written(kept.dead))))
             div.buttons {
                 button type="submit" { "Count" }
                 @if !asked.is_empty() { a href=(PATH) { "Usual times" } }

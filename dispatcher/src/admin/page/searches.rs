@@ -244,7 +244,7 @@ mod tests {
         tokio::task::yield_now().await;
         assert_eq!(find(&searches, &rows, takes).await, None);
         for other in others {
-            assert!(other.await.unwrap().is_some());
+            assert!(other.await.expect("it ends").is_some());
         }
         tokio::time::sleep(takes).await;
         assert_eq!(find(&searches, &rows, LONG).await.map(|(found, _)| found), Some(2));

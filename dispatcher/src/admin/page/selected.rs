@@ -12,6 +12,7 @@ use super::fields::Fields;
 use super::messages::PATH;
 use super::parts::{looked_before, message, number, table, target, text, time};
 use super::searches::{FORM_PATIENCE, Found, Searches, not_counted};
+use super::tables::head;
 use crate::admin::api::{Kind, Problem, checked};
 
 /// The field that names a message in place of a filter. There is one for each message.
@@ -113,7 +114,7 @@ fn row(group: &MessageGroup) -> Markup {
         td.target { (target(&group.destination)) }
         td { (time(&group.first_created)) }
         td { (time(&group.last_created)) }
-        td.number { (message(group.example)) }
+        td.whole { (message(group.example)) }
     }
 }
 
@@ -165,6 +166,7 @@ pub(super) fn to_select<'a>(
     heading: impl IntoIterator<Item = &'a str>,
     rows: impl IntoIterator<Item = (String, Markup)>,
 ) -> Markup {
+    let rows: Vec<(String, Markup)> = rows.into_iter().collect();
     html! {
         form.choice method="get" {
             input type="hidden" name=(SELECTED) value="yes";
@@ -181,13 +183,13 @@ pub(super) fn to_select<'a>(
                                 span.unseen { "Select" }
                                 input.all type="checkbox" aria-label="Select all on this page";
                             }
-                            @for word in heading { th scope="col" { (word) } }
+                            (head(heading, rows.first().map(|(_, row)| row)))
                         }
                     }
                     tbody {
-                        @for (one, row) in rows {
+                        @for (one, row) in &rows {
                             tr {
-                                td { input type="checkbox" name=(boxes.field) value=(one) aria-label={ "Select " (boxes.noun) " " (text(&one)) }; }
+                                td { input type="checkbox" name=(boxes.field) value=(one) aria-label={ "Select " (boxes.noun) " " (text(one)) }; }
                                 (row)
                             }
                         }

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
+use outbox_schema::TermEnd;
 use outbox_schema::desk::{TermEntry, TermFilter};
 
 use super::Reception;
@@ -51,8 +52,8 @@ const HEADING: [&str; 10] =
 
 fn row(term: &TermEntry) -> Markup {
     html! {
-        th.number scope="row" { (links::term(term.epoch)) }
-        td.number { (term.shard) }
+        th.whole scope="row" { (links::term(term.epoch)) }
+        td.whole { (term.shard) }
         td title=(term.holder) { (text(term.instance.as_deref().unwrap_or(&term.holder))) }
         td { (time(&term.started_at)) }
         td.number { (length(term.lasted_ms())) }
@@ -90,20 +91,33 @@ fn count(count: Option<i64>) -> Markup {
 pub(super) fn ended(term: &TermEntry) -> Markup {
     html! {
         @match &term.ended_at {
-            Some(at) => { (time(at)) " " span.hint { (text(term.ended_because.as_deref().unwrap_or_default())) } }
+            Some(at) => { (time(at)) " " span.hint { (text(term.ended_because.as_deref().map_or("", why_in_words))) } }
             None => { (nothing()) }
         }
     }
 }
 
-fn because(term: &TermEntry) -> Markup {
+/// Why a term ended. A word that this release does not know is shown as it is.
+fn why_in_words(why: &str) -> &str {
+    match TermEnd::ALL.into_iter().find(|end| end.as_str() == why) {
+        Some(TermEnd::Interval) => "its time was up",
+        Some(TermEnd::Lost) => "lost its lease",
+        Some(TermEnd::RenewalFailed) => "could not renew its lease",
+        Some(TermEnd::Wedged) => "stood still",
+        Some(TermEnd::Shutdown) => "shut down",
+        Some(TermEnd::Fenced) => "a later term had begun",
+        None => why,
+    }
+}
+
+pub(super) fn because(term: &TermEntry) -> Markup {
     match (&term.ended_because, &term.next_started_at) {
         (Some(why), _) => {
             let tone = match why.as_str() {
                 "interval" | "shutdown" => Tone::Plain,
                 _ => Tone::Warning,
             };
-            state(why, tone)
+            state(why_in_words(why), tone)
         }
         (None, Some(_)) => state("nobody noted it", Tone::Warning),
         (None, None) => state("goes on", Tone::Good),

@@ -21,8 +21,8 @@ const NAMED: usize = 5;
 /// The sentence about a replica that is ready.
 const READY: &str = "This replica is ready: the database and the lease store answer, and what is due has a poller.";
 
-/// Says that all is well, or what is wrong, or what somebody should look at. `dead_lately` is how many messages became dead letters
-/// within the hour. `status` is None where the database gave none.
+/// Says that all is well, or what is wrong, or what somebody should look at. `dead_lately` is how often a message became a dead
+/// letter within the hour. `status` is None where the database gave none.
 pub(super) fn whether_all_is_well(standing: &Standing, status: Option<&Status>, dead_lately: Option<u64>) -> Markup {
     let concerns = status.map(|status| concerns(status, dead_lately)).unwrap_or_default();
     let is_ready = standing.causes.is_empty();
@@ -74,7 +74,7 @@ fn dead_letters(status: &Status) -> i64 {
     status.vitals.channels.iter().map(|channel| channel.dead).sum()
 }
 
-/// The messages that died within the hour. Where nobody counted them, all dead letters.
+/// The deaths within the hour. Where nobody counted them, all dead letters.
 fn died(status: &Status, lately: Option<u64>) -> Option<Markup> {
     let all = dead_letters(status);
     let (address, count, of_all) = match lately {
@@ -82,11 +82,14 @@ fn died(status: &Status, lately: Option<u64>) -> Option<Markup> {
         None => ("/dead-letters", all.try_into().unwrap_or(0), true),
     };
     (all > 0 && count > 0).then(|| {
-        let noun = if count == 1 { "message" } else { "messages" };
-        html! {
-            a href=(address) { (number(count)) " " (noun) }
-            @if of_all { @if count == 1 { " is a dead letter." } @else { " are dead letters." } } @else { " died within the hour." }
-        }
+        // A message that was redriven may die again, so that there are more deaths than dead letters.
+        let noun = match (of_all, count == 1) {
+            (false, true) => "death",
+            (false, false) => "deaths",
+            (true, true) => "dead letter",
+            (true, false) => "dead letters",
+        };
+        html! { a href=(address) { (number(count)) " " (noun) } @if of_all { " in all." } @else { " within the hour." } }
     })
 }
 

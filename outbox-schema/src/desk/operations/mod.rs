@@ -23,8 +23,8 @@ use super::replay::Replaying;
 use super::retry::Retrying;
 use super::undo::Undoing;
 use super::{
-    Author, CancelledAll, DeskError, EditedAll, MessageFilter, MessageSummary, Purged, Redriven, Replayed, Retried,
-    Undone,
+    AuditEntry, Author, CancelledAll, DeskError, EditedAll, MessageFilter, MessageSummary, Purged, Redriven, Replayed,
+    Retried, Undone,
 };
 use crate::retention::Pruned;
 use crate::sql::{AnyTransaction, Statement, Value, read, while_doing};
@@ -181,6 +181,13 @@ pub trait Operations: Send + Sync + std::fmt::Debug {
     /// # Cancel safety
     /// Safe: a batch is done whole or not at all, and another process goes on some seconds later.
     async fn go_on(&self, id: i64, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<(), DeskError>;
+}
+
+impl AuditEntry {
+    /// The order of a change in words, where the entry is of one: which messages, what becomes of them, and how fast.
+    pub fn order_in_words(&self) -> Option<String> {
+        said::in_words(&serde_json::from_str(self.details.as_deref()?).ok()?)
+    }
 }
 
 impl OperationEntry {

@@ -27,13 +27,16 @@ const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/page");
 const OF_THE_DOCUMENT: [(&str, &str, u32); 4] = [
     ("overview-light-wide", "overview-light.png", 1_530),
     ("overview-dark-wide", "overview-dark.png", 1_530),
-    ("dead-letters-light-wide", "dead-letters-light.png", HEIGHT),
-    ("dead-letters-dark-wide", "dead-letters-dark.png", HEIGHT),
+    ("dead-letters-light-wide", "dead-letters-light.png", 1_110),
+    ("dead-letters-dark-wide", "dead-letters-dark.png", 1_110),
 ];
 
 /// The width of the pictures in docs/page.md, and the height of the window.
 const WIDTH: u32 = 1_280;
 const HEIGHT: u32 = 900;
+
+/// The most of a page that a picture shows.
+const TALLEST: u32 = 4_000;
 
 /// A key that is pressed: <https://www.w3.org/TR/webdriver2/#keyboard-actions>.
 #[derive(Debug, Clone, Copy)]
@@ -239,17 +242,25 @@ impl Browser {
         self.look_through(width, HEIGHT).await;
     }
 
+    /// Moves the reader to this zone of time.
+    pub(super) async fn live_in(&self, zone: &str) {
+        self.devtools("Emulation.setTimezoneOverride", json!({ "timezoneId": zone })).await;
+    }
+
     async fn look_through(&self, width: u32, height: u32) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.devtools("Emulation.setDeviceMetricsOverride", size).await;
     }
 
-    /// Takes a picture of the page, to look at. None is compared. With `OUTBOX_TEST_UPDATE=1` those that docs/page.md shows are
+    /// Takes a picture of the whole page, to look at. None is compared. With `OUTBOX_TEST_UPDATE=1` those that docs/page.md shows are
     /// written.
     pub(super) async fn picture(&self, name: &str) {
         let folder = PathBuf::from(PICTURES);
         std::fs::create_dir_all(&folder).unwrap();
+        let (width, height) = self.size().await;
+        self.look_through(width, height.clamp(HEIGHT, TALLEST)).await;
         std::fs::write(folder.join(format!("{name}.png")), self.taken().await).unwrap();
+        self.look_through(width, HEIGHT).await;
         if std::env::var_os("OUTBOX_TEST_UPDATE").is_some()
             && let Some((_, shown, height)) = OF_THE_DOCUMENT.into_iter().find(|(taken, ..)| *taken == name)
         {
@@ -257,6 +268,13 @@ impl Browser {
             std::fs::write(PathBuf::from(DOCUMENT).join(shown), self.taken().await).unwrap();
             self.look_through(WIDTH, HEIGHT).await;
         }
+    }
+
+    /// The width of the window, and the height of the page in it.
+    async fn size(&self) -> (u32, u32) {
+        let size = self.run("return [window.innerWidth, document.documentElement.scrollHeight]").await;
+        let [width, height] = [0, 1].map(|side| size[side].as_u64().unwrap().try_into().unwrap());
+        (width, height)
     }
 
     async fn taken(&self) -> Vec<u8> {

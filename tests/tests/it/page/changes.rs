@@ -329,7 +329,7 @@ async fn destinations_are_paused_and_resumed_and_targets_forgotten() {
                 .sql(&format!("INSERT INTO outbox_invalid_target (channel, target) VALUES ('{channel}', '{target}')"))
                 .await;
         }
-        assert!(words(&ada.page("/invalid-targets?channel=fcm").await).contains("Forget 2 targets"));
+        assert!(words(&ada.page("/invalid-targets?channel=fcm").await).contains("Forget 2 targets…"));
         let cleared = ada.send("/invalid-targets", "/invalid-targets/clear", &[("channel", "fcm")]).await;
         leads(&cleared, "/invalid-targets");
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_invalid_target").await, 1);
@@ -341,7 +341,7 @@ async fn destinations_are_paused_and_resumed_and_targets_forgotten() {
                 .await;
         }
         let ticked = ada.page("/invalid-targets?selected=yes&channel=http&target=c&target=d%3Cscript%3E").await;
-        assert!(words(&ticked).contains("Forget 2 targets"), "{}", words(&ticked));
+        assert!(words(&ticked).contains("Forget 2 targets…"), "{}", words(&ticked));
         let chosen = [("channel", "http"), ("target", "c"), ("target", "d<script>")];
         leads(&ada.send("/invalid-targets", "/invalid-targets/clear", &chosen).await, "/invalid-targets");
         let left = "SELECT count(*) FROM outbox_invalid_target WHERE target = 'e' OR channel = 'fcm'";

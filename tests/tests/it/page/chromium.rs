@@ -31,6 +31,11 @@ pub(super) const APPLICATION: &str = "\
 const CUT: &str = "return [...document.querySelectorAll('.table')].filter(table => table.scrollWidth > table.clientWidth) \
                    .map(table => table.getAttribute('aria-label'))";
 
+/// The name of the page that is shown, where the way to the pages has it beyond its edge.
+const HIDDEN: &str = "const way = document.querySelector('.way ul')?.getBoundingClientRect(); \
+                      return [...document.querySelectorAll('.way [aria-current]')].filter(one => { const at = one.getBoundingClientRect(); \
+                      return at.left < way.left - 1 || at.right > way.right + 1; }).map(one => one.innerText)";
+
 pub(super) async fn sign_in(browser: &Browser, url: &str, token: &str) {
     browser.go(url).await;
     browser.says("Sign in").await;
@@ -72,7 +77,7 @@ async fn an_operator_finds_explains_mends_and_redrives_by_clicks_alone() {
     browser.says("60 dead letters, of 3 causes.").await;
     browser.click("Not Found").await;
     browser.says("Letters").await;
-    browser.click_at("//td[@class='number']/a[starts-with(@href, '/messages/')]").await;
+    browser.click_at("//td[@class='example']/a[starts-with(@href, '/messages/')]").await;
     browser.says("answer: moved to /v2/orders").await;
 
     // Mend.
@@ -197,6 +202,7 @@ async fn a_page_that_is_open_keeps_itself_up_to_date_and_nothing_of_a_row_runs()
         assert!(browser.alert().await.is_none(), "{path}");
         assert_eq!(browser.run("return window.ran ?? null").await, Value::Null, "{path}");
     }
+    browser.live_in("Asia/Tokyo").await;
     browser.go(&format!("{}/messages/{id}", stage.url)).await;
     browser.says("Its life").await;
     // What only the script does: an exact time in the reader's zone, and a copy.
@@ -204,6 +210,9 @@ async fn a_page_that_is_open_keeps_itself_up_to_date_and_nothing_of_a_row_runs()
                    time.dispatchEvent(new PointerEvent('pointerover', {bubbles: true})); return time.title";
     let title = browser.run(pointed).await;
     assert!(title.as_str().is_some_and(|title| title.contains('\n') && title.ends_with('Z')), "{title}");
+    let written = browser.run("return [...document.querySelectorAll('main time')].filter(time => /(Z|UTC)$/.test(time.textContent)).length").await;
+    assert_eq!(written, 0, "a time in full is in the zone of the reader: {}", browser.words().await);
+    assert!(browser.words().await.contains("GMT+9"), "{}", browser.words().await);
     browser.click_at("//button[@data-of='payload']").await;
     let said = async || {
         let said = browser.run("return document.querySelector(\"button[data-of='payload']\").textContent").await;
@@ -240,6 +249,31 @@ async fn a_list_stays_as_it_is_while_something_in_it_is_ticked() {
     browser.click_at(&format!("//input[@aria-label='Select message {late}']")).await;
     browser.click("Purge selected…").await;
     browser.says("1 dead letter would be deleted").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_of_targets_stays_as_it_is_while_one_is_ticked_and_its_head_ticks_all() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let gone = "INSERT INTO outbox_invalid_target (channel, target, reason) VALUES ('fcm', 'TARGET', 'UNREGISTERED')";
+    outbox.sql(&gone.replace("TARGET", "first")).await;
+    let browser = Browser::start(true).await;
+    sign_in(&browser, &stage.url, OPERATES).await;
+    to(&browser, "Invalid targets").await;
+    browser.says("Forget 1 target…").await;
+    browser.click_at("//input[@aria-label='Select target first']").await;
+    outbox.sql(&gone.replace("TARGET", "second")).await;
+    // Longer than a page that is live waits.
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    assert!(!browser.words().await.contains("second"), "the list has changed beside a tick");
+    browser.click_at("//input[@aria-label='Select target first']").await;
+    browser.says("second").await;
+    browser.click_at("//input[@aria-label='Select all on this page']").await;
+    let ticked = "return document.querySelectorAll(\"input[name='target']:checked\").length";
+    assert_eq!(browser.run(ticked).await, 2);
+    browser.click("Show only the selected").await;
+    browser.says("Forget 2 targets…").await;
     browser.close().await;
 }
 
@@ -463,6 +497,8 @@ async fn usable(browser: &Browser, axe: &str, name: &str) {
             browser.run(axe).await;
             let found = browser.run_to_its_end(judge).await;
             assert_eq!(found, serde_json::json!([]), "{name}, {scheme}, {size}");
+            let hidden = browser.run(HIDDEN).await;
+            assert_eq!(hidden, serde_json::json!([]), "{name}, {scheme}, {size}: the way does not show the page");
             let too_wide = browser.run("return document.documentElement.scrollWidth - window.innerWidth").await;
             assert!(too_wide.as_i64().unwrap() <= 0, "{name}, {scheme}, {size}: {too_wide} wider than the window");
             if width == 1280 {

@@ -64,8 +64,25 @@ async fn a_cause_has_a_chart_of_the_letters_that_died_last() {
         assert_eq!(page.matches("<svg class=\"small-chart\"").count(), 2, "{page}");
         assert!(page.contains("aria-label=\"49 died within 48.0s, at most "), "{page}");
         assert!(page.contains("aria-label=\"the newest 2,000 died within 33m "), "{page}");
+        assert!(page.contains("<title>49 died within 48.0s, at most 49 in each 1m "), "{page}");
+        assert!(words(&page).contains("When: 33m "), "{page}");
         assert!(words(&page).contains("Charts are of the 2,000 letters of a cause that died last."), "{page}");
         let without = reader.page("/dead-letters?error_contains=one").await;
         assert!(!without.contains("small-chart") && without.contains("By cause"), "{without}");
+    }
+}
+
+#[tokio::test]
+async fn a_cause_shows_the_whole_error_of_its_example_with_its_status_code_and_destination() {
+    for outbox in outboxes::each().await {
+        letters(&outbox, 2, "permanent").await;
+        outbox.sql("UPDATE outbox SET last_error = 'order 4711 is unknown', last_status_code = 422").await;
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        let page = stage.person(READS).await.page("/dead-letters").await;
+        let shown = words(&page);
+        for said in ["order 4711 is unknown", "422", "https://shop.example:443"] {
+            assert!(shown.contains(said), "{said}: {shown}");
+        }
+        assert!(page.contains(">order 4711 is unknown</a>"), "the error leads to its letters: {page}");
     }
 }

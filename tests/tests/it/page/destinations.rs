@@ -28,7 +28,7 @@ async fn a_destination_has_a_page_with_what_waits_for_it_and_what_its_poller_kno
         };
         // A message that waits for its answer is in flight, and due in the database.
         says(&page, &["Statetakes messages", "In flight1", "Rateno limit", "messages may be in flight", "Due1"]).await;
-        says("/destinations?all=true", &[destination, "1 of 2"]).await;
+        says("/destinations?all=true", &[destination, "1 of 2", "no limit", "Pauses in a row"]).await;
 
         let pause = [("destination", destination), ("for", "2h"), ("why", "they move"), ("by", "ada")];
         assert_eq!(ada.send(&page, "/destinations/pause", &pause).await.status, 303);
@@ -47,7 +47,7 @@ async fn a_destination_has_a_page_with_what_waits_for_it_and_what_its_poller_kno
         };
         eventually("what waits is counted", PATIENCE, backlog).await;
         let held = words(&reader.page("/destinations").await);
-        assert!(held.contains(destination) && held.contains("they move") && held.contains("until in 1 h"), "{held}");
+        assert!(held.contains(destination) && held.contains("they move") && held.contains("in 1 h 59 min"), "{held}");
 
         // Nothing is kept of this one.
         says("/destinations?destination=https://nobody.example/x", &["https://nobody.example:443", "takes messages"])

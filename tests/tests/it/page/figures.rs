@@ -21,8 +21,9 @@ async fn the_overview_has_charts_of_each_channel_and_words_for_those_who_do_not_
         }
         let person = super::Person::at(&stage.url);
         let page = person.page("/").await;
-        assert_eq!(page.matches("<svg").count(), 3, "{page}");
+        assert_eq!(page.matches("<figure class=\"chart").count(), 3, "{page}");
         assert!(page.contains("The last hour: 1,234 in all, at most 1,000 a minute, from "), "{page}");
+        assert!(words(&page).contains("at most 1,000 a minute, at "), "{page}");
         assert!(page.contains("The last hour: 1m 30s at most, from "), "{page}");
         assert!(words(&page).contains("half within 50ms, 99 of 100 within 50ms"), "{page}");
         // The policy of the page allows no style and no script within it.
@@ -36,7 +37,9 @@ async fn the_overview_has_charts_of_each_channel_and_words_for_those_who_do_not_
         assert!(week.len() < 100_000, "{} bytes", week.len());
 
         let one = person.page("/figures?span=1d&channel=http").await;
-        assert_eq!((one.matches("<svg").count(), one.matches("<th scope=\"row\"").count()), (6, 3), "{one}");
+        assert_eq!((one.matches("<svg").count(), one.matches("scope=\"row\"").count()), (6, 3), "{one}");
+        // A row says when it was, and not that it was an hour ago as the five beside it.
+        assert!(one.contains(" UTC</time></th>") && !one.contains(" ago</time></th>"), "{one}");
         assert!(person.page("/figures?span=1d").await.contains("/figures?span=1d&amp;channel=http"));
         assert!(person.page("/figures?channel=nothing").await.contains("Nothing was done on this channel"));
         for path in ["/?span=1y", "/figures?span=1y"] {
@@ -80,13 +83,14 @@ async fn the_overview_charts_the_busiest_channels_and_stays_small_beside_many() 
     for span in ["1h", "1d", "1w"] {
         let page = person.page(&format!("/?span={span}")).await;
         assert!(page.len() < 100_000, "{span}: {} bytes", page.len());
-        assert_eq!(page.matches("<svg").count(), 18, "{span}: three of each of six channels");
-        let charted: Vec<_> = page.split("channel=a-channel-with-a-name-").skip(1).map(|rest| &rest[..2]).collect();
+        assert_eq!(page.matches("<figure class=\"chart").count(), 18, "{span}: three of each of six channels");
+        let charted: Vec<_> =
+            page.split("&amp;channel=a-channel-with-a-name-").skip(1).map(|rest| &rest[..2]).collect();
         assert_eq!(charted, ["12", "11", "10", "09", "08", "07"], "{span}");
         let said = "6 other channels that did less are left out. All 12 channels";
         assert!(words(&page).contains(said), "{span}: {}", words(&page));
-        let (replicas, charts) = (page.find("<h2>Replicas"), page.find("<h2>Over time"));
-        assert!(replicas < charts, "what needs somebody stands above the charts: {replicas:?} {charts:?}");
+        let (charts, channels) = (page.find("<h2>Over time"), page.find("<h2>Channels"));
+        assert!(charts < channels, "the charts stand right below the first figures: {charts:?} {channels:?}");
     }
 }
 

@@ -187,7 +187,7 @@ async fn lists_lead_from_page_to_page_and_a_search_to_its_message() {
     let (mut path, mut seen) = ("/messages?status=SUCCESS".to_owned(), 0);
     loop {
         let page = ada.page(&path).await;
-        seen += page.matches("<th class=\"number\" scope=\"row\">").count();
+        seen += page.matches("<th class=\"whole\" scope=\"row\">").count();
         let Some((_, next)) = page.split_once("rel=\"next\" href=\"") else { break };
         path = next.split('"').next().unwrap().replace("&amp;", "&");
     }
@@ -283,7 +283,7 @@ async fn the_overview_says_that_all_is_well_only_where_nothing_waits_for_somebod
             ))
             .await;
         shows(&[
-            "<a href=\"/dead-letters?since=1h\">1 message</a> died within the hour.",
+            "<a href=\"/dead-letters?since=1h\">1 death</a> within the hour.",
             "Channel http is late: <a href=\"/messages?channel=http&amp;status=PENDING\">its oldest message</a>",
         ])
         .await;

@@ -17,6 +17,26 @@ function exactly(event) {
 document.addEventListener("pointerover", exactly);
 document.addEventListener("focusin", exactly);
 
+// A time that is written out is in the reader's zone, as all others are. The server writes UTC.
+const clock = { hour: "2-digit", minute: "2-digit" };
+const WRITTEN = [
+  [/^\d{4}-.*Z$/, new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" })],
+  [/^\d\d:\d\d UTC$/, new Intl.DateTimeFormat(undefined, clock)],
+  [/^\d+ [A-Z][a-z]{2}, \d\d:\d\d UTC$/, new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", ...clock })],
+];
+
+function inOwnZone() {
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    const at = new Date(time.dateTime);
+    const [, format] = WRITTEN.find(([shape]) => shape.test(time.textContent)) ?? [];
+    if (format && !isNaN(at)) time.textContent = format.format(at);
+  }
+}
+
+// What is live comes from the server anew. It is written anew before anybody sees it.
+new MutationObserver(inOwnZone).observe(document.body, { childList: true, characterData: true, subtree: true });
+inOwnZone();
+
 // A button copies the text of the element that it names. Where the browser does not allow that, it selects the text.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest?.("button.copy");
@@ -31,14 +51,17 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// The boxes of a list, whatever they are called.
+const BOX = "form.choice input[type='checkbox']:not(.all)";
+
 // The box above a list ticks all of its boxes.
 document.addEventListener("change", (event) => {
-  if (!event.target.matches?.("input.all")) return;
-  for (const box of event.target.form.querySelectorAll("input[name='id']")) box.checked = event.target.checked;
+  if (!event.target.matches?.("form.choice input.all")) return;
+  for (const box of document.querySelectorAll(BOX)) if (box.form === event.target.form) box.checked = event.target.checked;
 });
 
-// While something is ticked, what is live stays as it is: no other message may come to stand beside a tick.
-const isTicked = () => document.querySelector("#live input[name='id']:checked") !== null;
+// While something is ticked, what is live stays as it is: nothing else may come to stand beside a tick.
+const isTicked = () => document.querySelector(`#live ${BOX}:checked`) !== null;
 
 // What is live is asked for every five seconds. Where no answer comes it stays in view, the page says since when, and asks less and
 // less often. A page in the background asks nothing.
