@@ -58,7 +58,7 @@ impl Destinations {
                 asked = bar.map(|remaining| Pause { destination, remaining, kind: PauseKind::Barred }).or(asked);
             }
             credentials::Turn::AtFault => ruling.at_fault = true,
-            credentials::Turn::Waits(wait) => ruling.deferred = Some(wait.min(longest)),
+            credentials::Turn::Waits(wait) => ruling.deferred = Some(wait),
             credentials::Turn::Verified => {
                 state.destination(&message.destination, now).brings_back();
                 self.recovery.notify_one();

@@ -90,7 +90,7 @@ struct Barred {
 }
 
 impl Credentials {
-    /// Learns from an attempt to deliver `message`. Its channel waits no longer than `longest`.
+    /// Learns from an attempt to deliver `message`. Nothing waits longer than `longest` for it.
     pub(super) fn learn(&mut self, message: &Message, answer: &Answer, longest: Duration, now: Instant) -> Turn {
         match answer.outcome {
             Outcome::Delivered { .. } => self.channels.get_mut(&message.channel).map_or(Turn::Stay, |it| it.works(now)),
@@ -105,7 +105,7 @@ impl Credentials {
                         Turn::Refused { bar, wait: longer.max(asked).max(wait(message)).min(longest) }
                     }
                     Identity::Credential => Turn::Stay,
-                    Identity::Signature => it.is_unverified(message, now),
+                    Identity::Signature => it.is_unverified(message, longest, now),
                 }
             }
             Outcome::Retry { .. }
@@ -156,7 +156,7 @@ impl Credential {
     }
 
     /// What it means that the signed `message` was refused.
-    fn is_unverified(&mut self, message: &Message, now: Instant) -> Turn {
+    fn is_unverified(&mut self, message: &Message, longest: Duration, now: Instant) -> Turn {
         if self.worked_since_first_try(message, now) {
             return Turn::AtFault;
         }
@@ -170,7 +170,7 @@ impl Credential {
         if self.unverified.len() < MESSAGES {
             return Turn::Stay;
         }
-        Turn::Waits(wait(message))
+        Turn::Waits(wait(message).min(longest))
     }
 
     fn worked_since_first_try(&self, message: &Message, now: Instant) -> bool {

@@ -32,7 +32,7 @@ impl KeptFrom {
 /// The destinations for which a claim takes messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takers {
-    /// All destinations.
+    /// The claim takes messages of all destinations.
     All,
     /// All destinations, each up to its share.
     WithinShares,

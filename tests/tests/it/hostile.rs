@@ -292,40 +292,6 @@ async fn s19_tens_of_thousands_of_new_ordering_keys_slow_no_claim_down() {
     }
 }
 
-/// No claim can leave these out: of hosts that were never tried nobody knows that they are closed.
-#[tokio::test]
-async fn s19_a_new_ordering_key_does_not_wait_until_those_of_tens_of_thousands_of_closed_hosts_had_their_turns() {
-    for outbox in outboxes::each().await {
-        let stage = Stage::set(outbox).await;
-        let port = nobody();
-        for (batch, some) in hosts(20_000, port).chunks(1_000).enumerate() {
-            let row = |(key, host): (usize, &String)| format!("('http', '{host}', '{{}}', 'k{batch}-{key}')");
-            let rows: Vec<_> = some.iter().enumerate().map(row).collect();
-            let columns = "channel, target, payload, ordering_key";
-            stage.outbox.sql(&format!("INSERT INTO outbox ({columns}) VALUES {}", rows.join(","))).await;
-        }
-        let tried = "SELECT count(*) FROM outbox WHERE first_attempt_at IS NOT NULL";
-        stage.until("some were tried", tried, 100).await;
-        let target = format!("{}/good", stage.receiver.url());
-        for round in 0..3 {
-            let before = stage.outbox.number(tried).await;
-            let own = NewMessage::http(&target).tenant("good").ordering_key(format!("own-{round}"));
-            let began = Instant::now();
-            stage.outbox.enqueue(&[own]).await;
-            stage.delivered(2 + round, PATIENCE).await;
-            let meanwhile = stage.outbox.number(tried).await - before;
-            eprintln!(
-                "{:?}: {meanwhile} others were tried meanwhile, in {:?}",
-                stage.outbox.dialect(),
-                began.elapsed()
-            );
-            // A round of looks at all keys takes longer where they are more.
-            assert!(began.elapsed() < Duration::from_secs(5), "{:?}: {:?}", stage.outbox.dialect(), began.elapsed());
-        }
-        assert_eq!(stage.replica.stop(Signal::KILL).await.0, None);
-    }
-}
-
 /// A claim asks about strangers, where they are many, and moves what is of no known channel out of the way. It does both at once.
 #[tokio::test]
 async fn s12_rows_of_channels_that_nobody_knows_among_those_of_many_hosts_keep_nobody_waiting() {

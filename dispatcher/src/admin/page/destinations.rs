@@ -164,7 +164,7 @@ fn row(visit: &Visit, name: &str, it: &Row) -> Markup {
         td { (standing(held)) }
         td { @if let HeldUp::Paused { until: None, .. } = held { "it is resumed" } @else { (until(held)) } }
         td.number { @if let Some(now) = now { (now.in_flight) " of " (now.window) } @else { (nothing()) } }
-        td.number { @if let Some(now) = now { @if let Some(rate) = now.rate { (format!("{rate:.1}/s")) } @else { "no limit" } } @else { (nothing()) } }
+        td.number { @if let Some(now) = now { (rate(now)) } @else { (nothing()) } }
         td.number { (count(|entry| entry.failures.into())) }
         td.number { (due(entry.as_ref())) }
         td.number { (count(|entry| entry.waiting)) }
