@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 
 use outbox_tests::eventually;
 use reqwest::Method;
@@ -141,8 +140,7 @@ impl Browser {
     }
 
     async fn element(&self, xpath: &str) -> String {
-        let limit = Duration::from_secs(20);
-        eventually(&format!("{xpath} is there"), limit, async || self.found(xpath).await).await
+        eventually(&format!("{xpath} is there"), PATIENCE, async || self.found(xpath).await).await
     }
 
     /// Clicks on the link, the button or the summary with these words.
@@ -157,7 +155,7 @@ impl Browser {
             let element = self.found(xpath).await?;
             self.ask(Method::POST, &format!("/element/{element}/click"), Some(json!({}))).await.ok()
         };
-        eventually(&format!("{xpath} is clicked"), Duration::from_secs(20), click).await;
+        eventually(&format!("{xpath} is clicked"), PATIENCE, click).await;
     }
 
     /// Writes into the field of this name.
@@ -190,13 +188,13 @@ impl Browser {
             }
             Some(text.as_str()?.to_owned())
         };
-        eventually("the page is read", Duration::from_secs(20), read).await
+        eventually("the page is read", PATIENCE, read).await
     }
 
     /// Waits until the page says these words.
     pub(super) async fn says(&self, words: &str) -> String {
         let said = async || Some(self.words().await).filter(|all| all.contains(words));
-        eventually(&format!("the page says {words}"), Duration::from_secs(30), said).await
+        eventually(&format!("the page says {words}"), PATIENCE, said).await
     }
 
     /// Loads the page until it says these words.
