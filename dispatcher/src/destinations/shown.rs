@@ -1,6 +1,6 @@
 //! What this process knows of the destinations that it sends to, for people.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::Destinations;
 use super::destination::{Closed, Destination, Situation, Standing};
+use crate::in_flight::InFlight;
 use crate::term::Term;
 use crate::text::span;
 
@@ -30,18 +31,31 @@ pub struct DestinationNow {
 #[derive(Debug, Clone)]
 pub struct DestinationsNow {
     destinations: Arc<Destinations>,
+    in_flight: Arc<InFlight>,
     led: watch::Receiver<Option<Arc<Term>>>,
 }
 
 impl DestinationsNow {
-    pub(crate) fn new(destinations: Arc<Destinations>, led: watch::Receiver<Option<Arc<Term>>>) -> Self {
-        Self { destinations, led }
+    pub(crate) fn new(
+        destinations: Arc<Destinations>,
+        in_flight: Arc<InFlight>,
+        led: watch::Receiver<Option<Arc<Term>>>,
+    ) -> Self {
+        Self { destinations, in_flight, led }
     }
 
     /// The destinations in use by name. None where this process does not poll: what it knows is then of an earlier term.
     pub fn seen(&self) -> Option<Vec<DestinationNow>> {
-        let polls = self.led.borrow().as_ref().is_some_and(|term| term.is_on());
-        polls.then(|| self.destinations.shown())
+        self.polls().then(|| self.destinations.shown())
+    }
+
+    /// The messages in flight of each channel that has any. None where this process does not poll.
+    pub fn in_flight(&self) -> Option<BTreeMap<String, usize>> {
+        self.polls().then(|| self.in_flight.by_channel())
+    }
+
+    fn polls(&self) -> bool {
+        self.led.borrow().as_ref().is_some_and(|term| term.is_on())
     }
 }
 
@@ -49,7 +63,8 @@ impl Default for DestinationsNow {
     /// Those of a process that never polls.
     fn default() -> Self {
         let never = watch::Sender::new(None);
-        Self::new(Arc::new(Destinations::new(1, 1, HashMap::new())), never.subscribe())
+        let destinations = Destinations::new(1, 1, HashMap::new());
+        Self::new(Arc::new(destinations), Arc::new(InFlight::new(1, 1)), never.subscribe())
     }
 }
 

@@ -174,7 +174,7 @@ mod tests {
     fn what_is_counted_is_that_of_the_last_minute() {
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        let counts = |delivered: u64| Counts { delivered, failed: delivered / 10 };
+        let counts = |delivered: u64| Counts { delivered, failed: delivered / 10, ..Counts::default() };
         let mut recent = Recent::new(at(0), counts(0));
         let counted = |within: u64, delivered: u64| Counted {
             within: Duration::from_secs(within),

@@ -8,7 +8,7 @@ mod room;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,8 +36,7 @@ pub struct InFlight {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The bytes of each row.
-    messages: HashMap<MessageId, u64>,
+    messages: HashMap<MessageId, Row>,
     bytes: u64,
     /// Slots freed since rows were last claimed.
     freed_since_claim: usize,
@@ -51,6 +50,13 @@ struct State {
     held_back: HashSet<MessageId>,
     /// Whether rows have left these two sets since the last call of [`InFlight::let_go`].
     let_go: bool,
+}
+
+/// A row in flight.
+#[derive(Debug)]
+struct Row {
+    bytes: u64,
+    channel: String,
 }
 
 impl InFlight {
@@ -110,9 +116,9 @@ impl InFlight {
         let mut state = self.state();
         state.freed_since_claim = 0;
         for message in messages {
-            let bytes = message.weight();
-            state.bytes += bytes;
-            state.messages.insert(message.id(), bytes);
+            let row = Row { bytes: message.weight(), channel: message.channel.clone() };
+            state.bytes += row.bytes;
+            state.messages.insert(message.id(), row);
         }
         if !messages.is_empty() {
             state.claims.insert(claim, messages.len());
@@ -139,8 +145,8 @@ impl InFlight {
         state.freed_since_claim += marks.len();
         state.freed = state.freed.saturating_add(u64::try_from(marks.len()).unwrap_or(u64::MAX));
         for mark in marks {
-            if let Some(bytes) = state.messages.remove(&mark.id) {
-                state.bytes -= bytes;
+            if let Some(row) = state.messages.remove(&mark.id) {
+                state.bytes -= row.bytes;
             }
             if let Some(left) = state.claims.get_mut(&mark.claim) {
                 *left -= 1;
@@ -204,6 +210,18 @@ impl InFlight {
     /// Rows in flight.
     pub fn count(&self) -> usize {
         self.state().messages.len()
+    }
+
+    /// Rows in flight of each channel that has any.
+    pub fn by_channel(&self) -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for row in self.state().messages.values() {
+            match counts.get_mut(&row.channel) {
+                Some(count) => *count += 1,
+                None => _ = counts.insert(row.channel.clone(), 1),
+            }
+        }
+        counts
     }
 
     /// How many marks are worth a round trip: a quarter of the messages in flight, or of a quarter of the slots where

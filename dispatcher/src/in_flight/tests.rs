@@ -39,6 +39,16 @@ async fn slots_and_bytes_are_taken_by_a_claim_and_freed_by_a_mark() {
 }
 
 #[test]
+fn what_is_in_flight_is_counted_by_channel() {
+    let in_flight = InFlight::new(8, 1000);
+    let claim = ClaimId::mint();
+    let push = |id| Message { channel: "push".to_owned(), ..message(id, 10) };
+    in_flight.admit(claim, &[message(1, 10), push(2), push(3)]);
+    in_flight.release(&[mark(claim, 1), mark(claim, 2)]);
+    assert_eq!(in_flight.by_channel(), [("push".to_owned(), 1)].into());
+}
+
+#[test]
 fn what_is_in_flight_unsettled_or_held_back_is_left_out_of_the_next_claim() {
     let in_flight = InFlight::new(8, 1000);
     in_flight.admit(ClaimId::mint(), &[message(1, 10)]);

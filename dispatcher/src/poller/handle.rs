@@ -60,9 +60,9 @@ impl Handle {
         self.in_flight.count()
     }
 
-    /// What the process knows of its destinations while it polls.
+    /// What the process knows of its destinations, and what is in flight, while it polls.
     pub fn destinations(&self) -> DestinationsNow {
-        DestinationsNow::new(self.destinations.clone(), self.terms())
+        DestinationsNow::new(self.destinations.clone(), self.in_flight.clone(), self.terms())
     }
 
     /// Whether the loop is alive.

@@ -124,8 +124,8 @@ impl Term {
 
     /// The counts for the term log.
     pub fn counts(&self) -> TermCounts {
-        let Counts { delivered, failed } = self.tally.counts();
-        TermCounts { claimed: self.claimed.load(Ordering::Relaxed), delivered, failed }
+        let Counts { delivered, failed, in_doubt } = self.tally.counts();
+        TermCounts { claimed: self.claimed.load(Ordering::Relaxed), delivered, failed, in_doubt }
     }
 }
 

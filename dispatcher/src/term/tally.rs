@@ -9,6 +9,7 @@ use outbox_schema::Outcome;
 pub struct Tally {
     delivered: AtomicU64,
     failed: AtomicU64,
+    in_doubt: AtomicU64,
 }
 
 /// The counts of a [`Tally`] at one moment.
@@ -18,11 +19,16 @@ pub struct Counts {
     pub delivered: u64,
     /// Attempts that failed.
     pub failed: u64,
+    /// Attempts among these of which nobody knows how they ended.
+    pub in_doubt: u64,
 }
 
 impl Tally {
     /// Counts an attempt by its outcome.
     pub fn count(&self, outcome: &Outcome) {
+        if *outcome == Outcome::InDoubt {
+            self.in_doubt.fetch_add(1, Ordering::Relaxed);
+        }
         match outcome {
             Outcome::Delivered { .. } => self.delivered.fetch_add(1, Ordering::Relaxed),
             Outcome::Retry { .. }
@@ -36,6 +42,8 @@ impl Tally {
 
     /// The counts so far.
     pub fn counts(&self) -> Counts {
-        Counts { delivered: self.delivered.load(Ordering::Relaxed), failed: self.failed.load(Ordering::Relaxed) }
+        let [delivered, failed, in_doubt] =
+            [&self.delivered, &self.failed, &self.in_doubt].map(|count| count.load(Ordering::Relaxed));
+        Counts { delivered, failed, in_doubt }
     }
 }

@@ -19,8 +19,8 @@ BEGIN
     WHERE shard = p_shard RETURNING epoch INTO minted;
     UPDATE outbox_term_log SET ended_at = clock_timestamp(), ended_because = 'lost'
     WHERE shard = p_shard AND epoch = minted - 1 AND ended_at IS NULL;
-    INSERT INTO outbox_term_log (shard, epoch, holder, started_at)
-    VALUES (p_shard, minted, p_holder, clock_timestamp());
+    INSERT INTO outbox_term_log (shard, epoch, holder, started_at, in_doubt)
+    VALUES (p_shard, minted, p_holder, clock_timestamp(), 0);
 
     PERFORM FROM outbox_claim WHERE shard = p_shard AND superseded_at IS NULL ORDER BY id FOR UPDATE;
     UPDATE outbox_claim SET superseded_at = clock_timestamp() WHERE shard = p_shard AND superseded_at IS NULL;

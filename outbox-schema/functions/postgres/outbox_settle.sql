@@ -9,6 +9,7 @@ AS $$
 DECLARE
     settled uuid[];
     doubt record;
+    epochs bigint[];
 BEGIN
     PERFORM outbox_fresh_plans();
     PERFORM outbox_require_term(p_shard, p_epoch, p_holder);
@@ -59,6 +60,7 @@ BEGIN
             VALUES (doubt.id, doubt.number, doubt.epoch, doubt.holder, doubt.claimed_at, 'in_doubt',
                     'claimed and never marked: its poller '
                     || CASE WHEN doubt.crashed THEN 'died or was cut off' ELSE 'ended before it could mark it' END);
+            epochs := epochs || doubt.epoch;
             RETURN NEXT;
         EXCEPTION
             -- As errors.rs has it: what is about the row, and what a trigger raises.
@@ -68,6 +70,10 @@ BEGIN
                 settled := array_remove(settled, doubt.claim);
         END;
     END LOOP;
+
+    UPDATE outbox_term_log l SET in_doubt = coalesce(l.in_doubt, 0) + their.messages
+    FROM (SELECT epoch, count(*) AS messages FROM unnest(epochs) AS epoch GROUP BY epoch) their
+    WHERE l.shard = p_shard AND l.epoch = their.epoch;
 
     DELETE FROM outbox_claim WHERE id = ANY (settled);
 END

@@ -168,6 +168,11 @@ pub struct TermEntry {
     pub delivered: Option<i64>,
     /// Rows whose attempt failed before the term ended.
     pub failed: Option<i64>,
+    /// Rows that the term left in doubt: sent, or perhaps sent, and never marked. A later term adds those that it settles. None in
+    /// terms of earlier releases, and outside of a list of terms.
+    #[serde(default)]
+    #[sqlx(default)]
+    pub in_doubt: Option<i64>,
     /// The name of the replica that led the term. None where it wrote none, as replicas of earlier releases.
     #[serde(default)]
     pub instance: Option<String>,

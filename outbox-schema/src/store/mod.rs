@@ -117,6 +117,8 @@ pub struct TermCounts {
     pub delivered: u64,
     /// Rows whose attempt failed before the term ended, for now or for good.
     pub failed: u64,
+    /// Rows among these that the term's own sends left in doubt. [`Store::settle`] adds those that a later term finds so.
+    pub in_doubt: u64,
 }
 
 /// What [`Store::settle`] decided and what it left.

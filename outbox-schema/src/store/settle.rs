@@ -18,6 +18,7 @@ const DOUBT: Statement = step!("poller/settle_doubt");
 const SETTLE: Statement = step!("poller/settle");
 const OPEN: Statement = step!("poller/settle_open");
 const RECORD: Statement = step!("poller/settle_record");
+const COUNT: Statement = step!("poller/settle_count");
 const CLAIMS_DELETE: Statement = step!("poller/claims_delete");
 const UNSETTLED: Statement = statement!("poller/unsettled");
 const SETTLED: Statement = statement!("poller/settled");
@@ -78,8 +79,9 @@ pub(crate) async fn decide(
     let decisions = settled(connection, doubt.into_iter().map(Into::into).collect()).await?;
     let open: Vec<(String,)> = connection.rows(&OPEN, &[(&asked).into()]).await.map_err(failed(DOING))?;
     over.retain(|claim| open.iter().all(|(open,)| open != claim));
-    for (statement, argument) in [(&RECORD, as_json(DOING, &decisions)?), (&CLAIMS_DELETE, as_json(DOING, &over)?)] {
-        connection.changed(statement, &[(&argument).into()]).await.map_err(failed(DOING))?;
+    let (written, over) = (as_json(DOING, &decisions)?, as_json(DOING, &over)?);
+    for (statement, argument) in [(&RECORD, &written), (&COUNT, &written), (&CLAIMS_DELETE, &over)] {
+        connection.changed(statement, &[argument.into()]).await.map_err(failed(DOING))?;
     }
     let decided: Vec<Decided> = decisions.into_iter().map(Into::into).collect();
     tell_settled(connection, &dead(&decided), channels).await?;

@@ -57,10 +57,10 @@ pub(crate) async fn end(
     let doing = "ending a term";
     let [shard, epoch, holder]: [Value<'_>; 3] = [term.shard.into(), term.epoch.0.into(), term.holder.as_str().into()];
     write(database, &CLOSE_GATE, &[shard, epoch, holder]).await.map_err(failed(doing))?;
-    let TermCounts { claimed, delivered, failed: not_delivered } = counts;
-    let [claimed, delivered, not_delivered] =
-        [claimed, delivered, not_delivered].map(|count| count.cast_signed().into());
-    let values = [shard, epoch, holder, end.as_str().into(), claimed, delivered, not_delivered];
+    let TermCounts { claimed, delivered, failed: not_delivered, in_doubt } = counts;
+    let [claimed, delivered, not_delivered, in_doubt] =
+        [claimed, delivered, not_delivered, in_doubt].map(|count| count.cast_signed().into());
+    let values = [shard, epoch, holder, end.as_str().into(), claimed, delivered, not_delivered, in_doubt];
     write(database, &END, &values).await.map_err(failed(doing))
 }
 

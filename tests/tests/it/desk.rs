@@ -94,7 +94,7 @@ async fn terms_are_listed_with_how_they_ended_the_newest_first() {
     for outbox in outboxes::each().await {
         let store = outbox.database.store();
         let first = Poller::begin(&*store, "one").await;
-        let counts = TermCounts { claimed: 3, delivered: 2, failed: 1 };
+        let counts = TermCounts { claimed: 3, delivered: 2, failed: 1, in_doubt: 1 };
         store.end_term(&first.term, TermEnd::Interval, counts).await.unwrap();
         Poller::begin(&*store, "two").await;
         Poller::begin(&*store, "three").await;
@@ -104,6 +104,7 @@ async fn terms_are_listed_with_how_they_ended_the_newest_first() {
         let ends: Vec<_> = terms.iter().map(|term| term.ended_because.as_deref()).collect();
         assert_eq!(ends, [None, Some("lost"), Some("interval")]);
         assert_eq!((terms[2].claimed, terms[2].delivered, terms[2].failed), (Some(3), Some(2), Some(1)));
+        assert_eq!((terms[2].in_doubt, terms[1].in_doubt), (Some(1), Some(0)));
         assert_eq!((terms[0].ended_at.as_deref(), terms[0].claimed), (None, None));
         assert!(terms[2].ended_at.as_ref().is_some_and(|ended| *ended >= terms[2].started_at));
         assert_eq!(outbox.database.terms(1).await.unwrap(), terms[..1]);

@@ -292,11 +292,12 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
             Cell::whole(count(term.claimed)),
             Cell::whole(count(term.delivered)),
             Cell::whole(count(term.failed)),
+            Cell::whole(count(term.in_doubt)),
             end.into(),
         ]
     });
     let mut page = Page::default();
-    page.table(["SHARD", "EPOCH", "POLLER", "BEGAN", "ENDED", "CLAIMED", "DELIVERED", "FAILED", "WHY"], rows);
+    page.table(["SHARD", "EPOCH", "POLLER", "BEGAN", "ENDED", "CLAIMED", "DELIVERED", "FAILED", "IN DOUBT", "WHY"], rows);
     page
 }
 

@@ -109,6 +109,7 @@ mod tests {
             claimed: None,
             delivered: None,
             failed: None,
+            in_doubt: None,
             instance: None,
             version: None,
             next_started_at: None,

@@ -1,5 +1,6 @@
 //! The overview: is all well, what waits where, who works, and what is held up.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,8 +23,8 @@ use super::hand_overs::hand_overs;
 use super::links::{self, destination};
 use super::operations::table_of;
 use super::parts::{
-    Tone, ago, leading, length, looked_before, message, nothing, number, stacked, state, table, text, text_if, time,
-    time_if,
+    Tone, ago, count, leading, length, looked_before, message, nothing, number, stacked, state, table, text, text_if,
+    time, time_if,
 };
 use super::wake::poll_now;
 use super::well::whether_all_is_well;
@@ -71,7 +72,7 @@ pub(super) async fn show(
     let beside = Beside {
         last_hour: last_hour.as_deref(),
         over_time: over_time(figures.as_deref(), span),
-        in_flight: in_flight(&reception),
+        in_flight: reception.shown.destinations.in_flight(),
     };
     let rest = match &status {
         Ok(counted) => shown(&visit, counted, &beside),
@@ -115,19 +116,14 @@ struct Beside<'a> {
     /// The figures of the last hour. None where they cannot be read.
     last_hour: Option<&'a FiguresSeries>,
     over_time: Markup,
-    /// The messages in flight. None where another replica polls.
-    in_flight: Option<usize>,
-}
-
-fn in_flight(reception: &Reception) -> Option<usize> {
-    let seen = reception.shown.destinations.seen()?;
-    Some(seen.iter().map(|destination| destination.in_flight).sum())
+    /// The messages in flight, by channel. None where another replica polls.
+    in_flight: Option<BTreeMap<String, usize>>,
 }
 
 fn shown(visit: &Visit, Counted { status, age }: &Counted, beside: &Beside<'_>) -> Markup {
     let vitals = &status.vitals;
     html! {
-        (figures(status, beside.in_flight))
+        (figures(status, beside))
         (beside.over_time)
         section {
             h2 { "Channels" }
@@ -135,7 +131,7 @@ fn shown(visit: &Visit, Counted { status, age }: &Counted, beside: &Beside<'_>) 
             @if all.is_empty() {
                 p.empty { "No message waits, and none is dead." }
             } @else {
-                (channels(&all, &status.not_configured, beside.last_hour))
+                (channels(&all, &status.not_configured, beside))
                 (looked_before(*age))
             }
         }
@@ -170,7 +166,8 @@ fn shown(visit: &Visit, Counted { status, age }: &Counted, beside: &Beside<'_>) 
     }
 }
 
-fn figures(status: &Status, in_flight: Option<usize>) -> Markup {
+fn figures(status: &Status, beside: &Beside<'_>) -> Markup {
+    let in_flight = beside.in_flight.as_ref().map(|channels| channels.values().sum::<usize>());
     let sum = |of: fn(&ChannelVitals) -> i64| status.vitals.channels.iter().map(of).sum::<i64>();
     let lag = status.vitals.channels.iter().filter_map(|channel| channel.lag_ms).max();
     let figure = |name: &str, tone: Tone, value: Markup| {
@@ -202,9 +199,10 @@ fn with_idle(channels: &[ChannelVitals], last_hour: Option<&FiguresSeries>) -> V
     channels.iter().cloned().chain(idle).collect()
 }
 
-const CHANNEL_HEADING: [&str; 11] = [
+const CHANNEL_HEADING: [&str; 12] = [
     "Channel",
     "Lag",
+    "In flight",
     "Pending",
     "Due",
     "Deferred",
@@ -216,8 +214,9 @@ const CHANNEL_HEADING: [&str; 11] = [
     "99 of 100 within",
 ];
 
-fn channels(channels: &[ChannelVitals], not_configured: &[String], last_hour: Option<&FiguresSeries>) -> Markup {
-    let done = |name: &str| last_hour?.channels.iter().find(|done| done.channel == name);
+fn channels(channels: &[ChannelVitals], not_configured: &[String], beside: &Beside<'_>) -> Markup {
+    let done = |name: &str| beside.last_hour?.channels.iter().find(|done| done.channel == name);
+    let in_flight = |name: &str| beside.in_flight.as_ref().map(|counts| counts.get(name).copied().unwrap_or(0));
     let row = |channel: &ChannelVitals| {
         let of_channel = Fields::default().with("channel", &channel.channel);
         let pending = of_channel.with("status", "PENDING").at("/messages");
@@ -227,6 +226,7 @@ fn channels(channels: &[ChannelVitals], not_configured: &[String], last_hour: Op
                 @if not_configured.contains(&channel.channel) { " " (state("not configured", Tone::Warning)) }
             }
             td.number { (length(channel.lag_ms)) }
+            td.number { (count(in_flight(&channel.channel))) }
             @for count in [channel.pending, channel.due, channel.deferred, channel.pending - channel.due - channel.deferred] {
                 td.number { (leading(count, &pending)) }
             }
@@ -238,7 +238,8 @@ fn channels(channels: &[ChannelVitals], not_configured: &[String], last_hour: Op
         (table("Channels", CHANNEL_HEADING, channels.iter().map(row)))
         p.hint {
             "Later: what is scheduled, or waits for its next attempt. What is in flight, or behind a halted key, is due. "
-            "A minute is the last whole one, and the times of deliveries are those of the last hour."
+            "A minute is the last whole one, and the times of deliveries are those of the last hour. "
+            @if beside.in_flight.is_none() { "What is in flight is shown by the replica that polls." }
         }
     }
 }
@@ -247,7 +248,6 @@ fn channels(channels: &[ChannelVitals], not_configured: &[String], last_hour: Op
 fn done_lately(done: Option<&ChannelFigures>) -> Markup {
     // The last point is not over yet.
     let minute = done.and_then(|done| done.points.iter().rev().nth(1));
-    let count = |count: Option<u64>| html! { @if let Some(count) = count { (number(count)) } @else { (nothing()) } };
     let took = |ms: Option<Option<u64>>| html! { @if let Some(ms) = ms { (within(ms)) } @else { (nothing()) } };
     let total = done.map(|done| &done.total).filter(|total| total.delivered > 0);
     html! {

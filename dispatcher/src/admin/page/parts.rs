@@ -86,6 +86,11 @@ pub(super) fn number(number: impl TryInto<u64>) -> String {
     grouped(number.try_into().unwrap_or(0))
 }
 
+/// A number, where it is known.
+pub(super) fn count(count: Option<impl TryInto<u64>>) -> Markup {
+    html! { @if let Some(count) = count { (number(count)) } @else { (nothing()) } }
+}
+
 /// A number that leads to its list. Nothing leads to an empty one.
 pub(super) fn leading(count: i64, address: &str) -> Markup {
     html! { @if count > 0 { a href=(address) { (number(count)) } } @else { span.none { "0" } } }

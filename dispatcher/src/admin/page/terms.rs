@@ -13,7 +13,7 @@ use super::frame::Content;
 use super::links;
 use super::messages::PAGE;
 use super::parts::{
-    Tone, empty, facts, length, moment, moment_if, nothing, number, pages, state, table, text, text_if, time,
+    Tone, count, empty, facts, length, moment, moment_if, nothing, pages, state, table, text, text_if, time,
 };
 use crate::admin::api::Problem;
 use crate::explain::named;
@@ -47,8 +47,19 @@ pub(super) async fn list(
     Ok(visit.page(&Content::live(title, html! {}, body)))
 }
 
-const HEADING: [&str; 10] =
-    ["Epoch", "Shard", "Replica", "Began", "Lasted", "Ended because", "Gap", "Claimed", "Delivered", "Failed"];
+const HEADING: [&str; 11] = [
+    "Epoch",
+    "Shard",
+    "Replica",
+    "Began",
+    "Lasted",
+    "Ended because",
+    "Gap",
+    "Claimed",
+    "Delivered",
+    "Failed",
+    "In doubt",
+];
 
 fn row(term: &TermEntry) -> Markup {
     html! {
@@ -62,6 +73,7 @@ fn row(term: &TermEntry) -> Markup {
         td.number { (count(term.claimed)) }
         td.number { (count(term.delivered)) }
         td.number { (count(term.failed)) }
+        td.number { (count(term.in_doubt)) }
     }
 }
 
@@ -80,11 +92,8 @@ fn whole(term: &TermEntry) -> Markup {
         ("Claimed", count(term.claimed)),
         ("Delivered", count(term.delivered)),
         ("Failed", count(term.failed)),
+        ("In doubt", html! { (count(term.in_doubt)) span.hint { " sent, or perhaps sent, and never marked" } }),
     ])
-}
-
-fn count(count: Option<i64>) -> Markup {
-    html! { @if let Some(count) = count { (number(count)) } @else { (nothing()) } }
 }
 
 /// When a term ended, and why.

@@ -3,7 +3,7 @@
 SELECT shard, epoch, holder,
        DATE_FORMAT(started_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS started_at,
        DATE_FORMAT(ended_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS ended_at,
-       ended_because, claimed, delivered, failed, instance, version,
+       ended_because, claimed, delivered, failed, in_doubt, instance, version,
        DATE_FORMAT(next_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS next_started_at
 FROM (
     SELECT l.*, lead(started_at) OVER (ORDER BY epoch) AS next_at

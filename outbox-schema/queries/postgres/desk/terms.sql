@@ -3,7 +3,7 @@
 SELECT shard::integer AS shard, epoch, holder,
        coalesce(to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(started_at) #>> '{}') AS started_at,
        coalesce(to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(ended_at) #>> '{}') AS ended_at,
-       ended_because, claimed, delivered, failed, instance, version,
+       ended_because, claimed, delivered, failed, in_doubt, instance, version,
        coalesce(to_char(next_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(next_at) #>> '{}') AS next_started_at
 FROM (
     SELECT l.*, lead(started_at) OVER (ORDER BY epoch) AS next_at

@@ -3,7 +3,7 @@
 SELECT shard, epoch, holder,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', started_at / 1000.0, 'unixepoch'), CAST(started_at AS TEXT)) AS started_at,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', ended_at / 1000.0, 'unixepoch'), CAST(ended_at AS TEXT)) AS ended_at,
-       ended_because, claimed, delivered, failed, instance, version,
+       ended_because, claimed, delivered, failed, in_doubt, instance, version,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', next_at / 1000.0, 'unixepoch'), CAST(next_at AS TEXT)) AS next_started_at
 FROM (
     SELECT l.*, lead(started_at) OVER (ORDER BY epoch) AS next_at

@@ -94,6 +94,7 @@ async fn ended(
         .bind(counts.claimed.cast_signed())
         .bind(counts.delivered.cast_signed())
         .bind(counts.failed.cast_signed())
+        .bind(counts.in_doubt.cast_signed())
         .execute(connection)
         .await
         .map(drop)

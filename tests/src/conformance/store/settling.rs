@@ -155,6 +155,12 @@ pub async fn what_was_decided_is_told_again_to_whoever_never_heard_the_answer(ou
         [(false, true), (true, true), (true, false)]
     );
     assert_eq!(outbox.store.settle(&settler, &channels, &of).await.unwrap().decided, heard);
+    let left = outbox.strings(&["in_doubt"], "outbox_term_log ORDER BY epoch").await.concat();
+    assert_eq!(
+        left,
+        ["1", "2", "0"].map(|count| Some(count.to_owned())),
+        "the log of each term has what it left in doubt"
+    );
 
     let ask = request(&channels);
     let claimed = outbox.store.claim(&settler, &ask).await.unwrap().messages;

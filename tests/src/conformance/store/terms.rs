@@ -75,14 +75,14 @@ pub async fn the_end_of_a_term_is_logged_and_closes_the_gate_of_its_claims(outbo
     let term = outbox.term(&channels).await;
     outbox.insert(&[]).await;
     outbox.store.claim(&term, &request(&channels)).await.unwrap();
-    let counts = TermCounts { claimed: 5, delivered: 4, failed: 1 };
+    let counts = TermCounts { claimed: 5, delivered: 3, failed: 2, in_doubt: 1 };
     outbox.store.end_term(&term, TermEnd::Interval, counts).await.unwrap();
     outbox.store.end_term(&term, TermEnd::Interval, counts).await.unwrap();
 
-    let log = ["ended_because", "claimed", "delivered", "failed", "holder"];
+    let log = ["ended_because", "claimed", "delivered", "failed", "in_doubt", "holder"];
     let row = outbox.strings(&log, "outbox_term_log WHERE ended_at IS NOT NULL").await.remove(0);
     let said: Vec<_> = row.iter().flatten().map(String::as_str).collect();
-    assert_eq!(said, ["interval", "5", "4", "1", term.holder.as_str()]);
+    assert_eq!(said, ["interval", "5", "3", "2", "1", term.holder.as_str()]);
     assert_eq!(outbox.count("outbox_claim WHERE gate_closed_at IS NOT NULL").await, 1);
 }
 

@@ -29,6 +29,13 @@ async fn a_destination_has_a_page_with_what_waits_for_it_and_what_its_poller_kno
         // A message that waits for its answer is in flight, and due in the database.
         says(&page, &["Statetakes messages", "In flight1", "Rateno limit", "messages may be in flight", "Due1"]).await;
         says("/destinations?all=true", &[destination, "1 of 2", "no limit", "Pauses in a row"]).await;
+        says("/", &["In flight1"]).await;
+        let of_channel = async || {
+            let overview = reader.page("/").await;
+            let (_, row) = overview.split_once("<a href=\"/messages?channel=http\">http</a>")?;
+            row.split("<td class=\"number\">").nth(2)?.starts_with("1<").then_some(())
+        };
+        eventually("the overview says what its channel has in flight", PATIENCE, of_channel).await;
 
         let pause = [("destination", destination), ("for", "2h"), ("why", "they move"), ("by", "ada")];
         assert_eq!(ada.send(&page, "/destinations/pause", &pause).await.status, 303);

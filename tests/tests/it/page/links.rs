@@ -78,9 +78,9 @@ async fn terms_come_in_pages_each_with_the_gap_behind_it_and_a_page_of_its_own()
     // Each lasts ten seconds, and the next one begins two seconds later.
     outbox
         .sql(
-            "INSERT INTO outbox_term_log (shard, epoch, holder, started_at, ended_at, ended_because, claimed, delivered, failed) \
+            "INSERT INTO outbox_term_log (shard, epoch, holder, started_at, ended_at, ended_because, claimed, delivered, failed, in_doubt) \
              SELECT 0, n, 'holder-' || n, timestamptz '2026-05-01 14:00:00Z' + n * interval '12 s', \
-                    timestamptz '2026-05-01 14:00:10Z' + n * interval '12 s', 'lost', 7, 6, 1 FROM generate_series(1, 120) AS n",
+                    timestamptz '2026-05-01 14:00:10Z' + n * interval '12 s', 'lost', 7, 6, 1, 4 FROM generate_series(1, 120) AS n",
         )
         .await;
     outbox
@@ -103,7 +103,14 @@ async fn terms_come_in_pages_each_with_the_gap_behind_it_and_a_page_of_its_own()
     // All but that of the last one before the replica came, also where the next term is on the page before.
     assert_eq!(gaps, 119);
     let one = words(&ada.page("/terms?epoch=7").await);
-    for said in ["holder-7", "2026-05-01T14:01:24Z", "2026-05-01T14:01:34Z", "2026-05-01T14:01:36Z", "lost its lease"] {
+    for said in [
+        "holder-7",
+        "2026-05-01T14:01:24Z",
+        "2026-05-01T14:01:34Z",
+        "2026-05-01T14:01:36Z",
+        "lost its lease",
+        "In doubt4 ",
+    ] {
         assert!(one.contains(said), "{said}: {one}");
     }
     assert!(words(&ada.page("/terms?epoch=4711").await).contains("The log has no such term."));
