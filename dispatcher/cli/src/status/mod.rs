@@ -297,7 +297,10 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
         ]
     });
     let mut page = Page::default();
-    page.table(["SHARD", "EPOCH", "POLLER", "BEGAN", "ENDED", "CLAIMED", "DELIVERED", "FAILED", "IN DOUBT", "WHY"], rows);
+    page.table(
+        ["SHARD", "EPOCH", "POLLER", "BEGAN", "ENDED", "CLAIMED", "DELIVERED", "FAILED", "IN DOUBT", "WHY"],
+        rows,
+    );
     page
 }
 

@@ -21,6 +21,7 @@ use super::parts::{
     TIMES, empty, filter, filter_choice, filter_text, message, more_filters, nothing, number, pages, stacked, text,
     text_if, time,
 };
+use super::tables::{Row, Shape};
 use crate::admin::api::Problem;
 
 /// Where the list is.
@@ -146,24 +147,22 @@ fn named_in(entry: &AuditEntry, field: &str) -> Option<serde_json::Value> {
     details.get_mut(field).map(serde_json::Value::take)
 }
 
-fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Markup {
+fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Row {
     let entry = &listed.entry;
     // An undo needs the id of the whole operation.
     let operation = entry.part_of.unwrap_or(entry.id);
-    html! {
-        th.whole scope="row" {
-            @if is_of_many(listed) { a href=(operations::address(operation)) { (operation) } } @else { (operation) }
+    let id = html! { @if is_of_many(listed) { a href=(operations::address(operation)) { (operation) } } @else { (operation) } };
+    let what = html! {
+        (text(&entry.action))
+        @if visit.operates() && spent.leaves(&entry.action, operation) {
+            " " a href={ "/redrives/" (operation) "/undo" } { "take back…" }
         }
-        td { (time(&entry.at)) }
-        td { (text(&entry.who)) }
-        td {
-            (text(&entry.action))
-            @if visit.operates() && spent.leaves(&entry.action, operation) {
-                " " a href={ "/redrives/" (operation) "/undo" } { "take back…" }
-            }
-        }
-        td.target { (about(listed)) }
-        td.long { (text_if(entry.why.as_deref())) }
-        td.long { (details(entry)) }
-    }
+    };
+    Row::of_shape(Shape::Whole, id)
+        .cell(time(&entry.at))
+        .cell(text(&entry.who))
+        .cell(what)
+        .shaped(Shape::Target, about(listed))
+        .shaped(Shape::Long, text_if(entry.why.as_deref()))
+        .shaped(Shape::Long, details(entry))
 }

@@ -9,6 +9,7 @@ use super::door::Visit;
 use super::fields::Asked;
 use super::frame::Content;
 use super::parts::{Tone, prose, stacked, state, text};
+use super::tables::Row;
 use crate::admin::api::{CheckQuery, Problem};
 use crate::check::{CheckReport, Finding, FindingVerdict};
 
@@ -54,15 +55,11 @@ fn result(report: &CheckReport) -> Markup {
     }
 }
 
-fn row(finding: &Finding) -> Markup {
+fn row(finding: &Finding) -> Row {
     let (word, tone) = match finding.verdict {
         FindingVerdict::Ok => ("ok", Tone::Good),
         FindingVerdict::Warning => ("warning", Tone::Warning),
         FindingVerdict::Failed => ("failed", Tone::Bad),
     };
-    html! {
-        th scope="row" { (text(&finding.subject)) }
-        td { (state(word, tone)) }
-        td { (prose(&finding.text)) }
-    }
+    Row::of(text(&finding.subject)).cell(state(word, tone)).cell(prose(&finding.text))
 }

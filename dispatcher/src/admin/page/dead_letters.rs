@@ -18,11 +18,12 @@ use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::messages::{PAGE, unknown_channel};
 use super::parts::{
-    self, TIMES, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, stacked, table,
-    text, text_if, time,
+    self, TIMES, count, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, stacked,
+    table, text, text_if, time,
 };
 use super::searches::{FORM_PATIENCE, Found, Searches, under_way};
 use super::selected::{Choice, ID, MESSAGES, named, to_select};
+use super::tables::{Row, Shape};
 use crate::admin::api::{Kind, Problem};
 
 /// Where the list is.
@@ -177,20 +178,24 @@ pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
     let row = |group: &DeadGroup| {
         let of_group = asked.filter().among(&["fingerprint", ID], false).with("fingerprint", &group.fingerprint);
         let example = examples.get(&group.example.0);
-        html! {
-            th.number scope="row" { a href=(of_group.at(PATH)) { (number(group.count)) } }
-            td.cause { (cause(group, example, &of_group.at(PATH))) }
-            td.whole { @if let Some(code) = group.status_code { (code) } @else { (parts::nothing()) } }
-            td { (time(&group.first_seen)) }
-            td { (time(&group.last_seen)) }
-            @if let Some(axis) = axis {
-                td { @if let Some(deaths) = deaths.get(&group.fingerprint) { (axis.chart(group, deaths)) } @else { (parts::nothing()) } }
-            }
-            td.example {
+        let row = Row::of_shape(Shape::Number, html! { a href=(of_group.at(PATH)) { (number(group.count)) } })
+            .shaped(Shape::Cause, cause(group, example, &of_group.at(PATH)))
+            .shaped(Shape::Whole, count(group.status_code))
+            .cell(time(&group.first_seen))
+            .cell(time(&group.last_seen));
+        let chart =
+            |axis: Axis| deaths.get(&group.fingerprint).map_or_else(parts::nothing, |deaths| axis.chart(group, deaths));
+        let row = match axis {
+            Some(axis) => row.cell(chart(axis)),
+            None => row,
+        };
+        row.shaped(
+            Shape::Example,
+            html! {
                 (parts::message(group.example))
                 @if let Some(example) = example { br; span.hint { (parts::target(&example.destination)) } }
-            }
-        }
+            },
+        )
     };
     let when = axis.map(|axis| axis.heading());
     let heading =
@@ -248,16 +253,14 @@ fn table_of(page: &DeadLetterPage, operates: bool) -> Markup {
     }
 }
 
-fn row(letter: &DeadLetter) -> Markup {
-    html! {
-        th.whole scope="row" { (parts::message(letter.id)) }
-        td { (text_if(letter.dead_reason.as_deref())) }
-        td.whole { @if let Some(code) = letter.last_status_code { (code) } @else { (parts::nothing()) } }
-        td.target { (parts::target(&letter.target)) }
-        td.number { (letter.attempts) }
-        td { (time(&letter.dead_at)) }
-        td.long { (text_if(letter.last_error.as_deref())) }
-    }
+fn row(letter: &DeadLetter) -> Row {
+    Row::of_shape(Shape::Whole, parts::message(letter.id))
+        .cell(text_if(letter.dead_reason.as_deref()))
+        .shaped(Shape::Whole, count(letter.last_status_code))
+        .shaped(Shape::Target, parts::target(&letter.target))
+        .number(letter.attempts)
+        .cell(time(&letter.dead_at))
+        .shaped(Shape::Long, text_if(letter.last_error.as_deref()))
 }
 
 /// The dead letters that a form means. None but those that it names, or those of its filter: a form without a filter must say that

@@ -17,8 +17,9 @@ use super::frame::Content;
 use super::links::destination;
 use super::messages;
 use super::parts::{
-    Tone, empty, facts, lead_to, length, moment, nothing, number, pages, state, table, text, text_if, time,
+    Tone, count, empty, facts, lead_to, length, moment, nothing, number, pages, state, table, text, text_if, time,
 };
+use super::tables::{Row, Shape};
 use crate::admin::api::destinations as api;
 use crate::admin::api::extract::Body;
 use crate::admin::api::{PauseBody, Problem};
@@ -89,13 +90,13 @@ pub(super) async fn list(
 }
 
 /// A destination, as the database and its poller know it.
-struct Row {
+struct Line {
     /// What the database knows. None where it keeps nothing of it.
     entry: Option<DestinationEntry>,
     now: Option<DestinationNow>,
 }
 
-impl Row {
+impl Line {
     fn held(&self) -> &HeldUp {
         self.entry.as_ref().map_or(&HeldUp::Open, |entry| &entry.held)
     }
@@ -113,22 +114,22 @@ impl Row {
 }
 
 /// The rows of the list by name. With `all`, also destinations that only the poller knows.
-fn rows(entries: Vec<DestinationEntry>, seen: Option<&[DestinationNow]>, all: bool) -> BTreeMap<String, Row> {
+fn rows(entries: Vec<DestinationEntry>, seen: Option<&[DestinationNow]>, all: bool) -> BTreeMap<String, Line> {
     let mut rows = BTreeMap::new();
     for entry in entries {
-        rows.insert(entry.destination.clone(), Row { entry: Some(entry), now: None });
+        rows.insert(entry.destination.clone(), Line { entry: Some(entry), now: None });
     }
     for now in seen.unwrap_or_default() {
         match rows.get_mut(&now.destination) {
             Some(row) => row.now = Some(now.clone()),
-            None if all => drop(rows.insert(now.destination.clone(), Row { entry: None, now: Some(now.clone()) })),
+            None if all => drop(rows.insert(now.destination.clone(), Line { entry: None, now: Some(now.clone()) })),
             None => {}
         }
     }
     rows
 }
 
-fn table_of(visit: &Visit, asked: &Fields, rows: &BTreeMap<String, Row>, before: usize) -> Markup {
+fn table_of(visit: &Visit, asked: &Fields, rows: &BTreeMap<String, Line>, before: usize) -> Markup {
     let mut heading = vec![
         "Destination",
         "State",
@@ -156,22 +157,20 @@ fn table_of(visit: &Visit, asked: &Fields, rows: &BTreeMap<String, Row>, before:
     }
 }
 
-fn row(visit: &Visit, name: &str, it: &Row) -> Markup {
-    let (Row { entry, now }, held) = (it, it.held());
-    let count = |of: fn(&DestinationEntry) -> i64| html! { @if let Some(entry) = entry { (number(of(entry))) } @else { (nothing()) } };
-    html! {
-        th.name scope="row" { (destination(name)) }
-        td { (standing(held)) }
-        td { @if let HeldUp::Paused { until: None, .. } = held { "it is resumed" } @else { (until(held)) } }
-        td.number { @if let Some(now) = now { (now.in_flight) " of " (now.window) } @else { (nothing()) } }
-        td.number { @if let Some(now) = now { (rate(now)) } @else { (nothing()) } }
-        td.number { (count(|entry| entry.failures.into())) }
-        td.number { (due(entry.as_ref())) }
-        td.number { (count(|entry| entry.waiting)) }
-        td.number { (length(entry.as_ref().and_then(|entry| entry.oldest_ms))) }
-        td.long { (text_if(entry.as_ref().and_then(|entry| entry.reason.as_deref()))) }
-        @if visit.operates() { td { (resume_form(visit, entry.as_ref())) } }
-    }
+fn row(visit: &Visit, name: &str, it: &Line) -> Row {
+    let (Line { entry, now }, held) = (it, it.held());
+    let number_of = |of: fn(&DestinationEntry) -> i64| count(entry.as_ref().map(of));
+    let row = Row::of_shape(Shape::Name, destination(name))
+        .cell(standing(held))
+        .cell(html! { @if let HeldUp::Paused { until: None, .. } = held { "it is resumed" } @else { (until(held)) } })
+        .number(html! { @if let Some(now) = now { (now.in_flight) " of " (now.window) } @else { (nothing()) } })
+        .number(html! { @if let Some(now) = now { (rate(now)) } @else { (nothing()) } })
+        .number(number_of(|entry| entry.failures.into()))
+        .number(due(entry.as_ref()))
+        .number(number_of(|entry| entry.waiting))
+        .number(length(entry.as_ref().and_then(|entry| entry.oldest_ms)))
+        .shaped(Shape::Long, text_if(entry.as_ref().and_then(|entry| entry.reason.as_deref())));
+    if visit.operates() { row.cell(resume_form(visit, entry.as_ref())) } else { row }
 }
 
 /// The state in words, and who made it so.

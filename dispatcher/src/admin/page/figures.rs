@@ -15,6 +15,7 @@ use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::parts::{Tone, clock, empty, length, nothing, number, table, text};
+use super::tables::{Row, Shape};
 use crate::admin::api::{Office, Problem};
 use crate::health::cached::Cached;
 use crate::text::{span, to_the_second};
@@ -241,7 +242,7 @@ const COLUMNS: [&str; 8] = [
 fn all(series: &FiguresSeries) -> Markup {
     let row = |channel: &ChannelFigures| {
         let address = Fields::default().with("span", series.span.as_str()).with("channel", &channel.channel).at(PATH);
-        html! { th scope="row" { a href=(address) { (text(&channel.channel)) } } (cells(&channel.total)) }
+        figures(Row::of(html! { a href=(address) { (text(&channel.channel)) } }), &channel.total)
     };
     if series.channels.is_empty() {
         return empty("Nothing was done in this time.");
@@ -251,8 +252,7 @@ fn all(series: &FiguresSeries) -> Markup {
 
 fn one(channel: &ChannelFigures, span: Span) -> Markup {
     let chart = |shown: Shown| counts(channel, format!("figures-{}", shown.name.replace(' ', "-")), span, shown);
-    let row =
-        |point: &FiguresPoint| html! { th.whole scope="row" { (clock(&point.at, span != Span::Hour)) } (cells(point)) };
+    let row = |point: &FiguresPoint| figures(Row::of_shape(Shape::Whole, clock(&point.at, span != Span::Hour)), point);
     let said = |point: &&FiguresPoint| {
         let counts = [point.delivered, point.failed, point.dead, point.in_doubt, point.deferred];
         counts.iter().any(|count| *count > 0) || point.most_lag_ms.is_some_and(|lag| lag > 0)
@@ -270,14 +270,14 @@ fn one(channel: &ChannelFigures, span: Span) -> Markup {
     }
 }
 
-fn cells(point: &FiguresPoint) -> Markup {
+/// A row with what was done.
+fn figures(row: Row, point: &FiguresPoint) -> Row {
     let latency = |ms: Option<u64>| html! { @if point.delivered > 0 { (within(ms)) } @else { (nothing()) } };
-    html! {
-        @for count in [point.delivered, point.failed, point.dead, point.in_doubt, point.deferred] {
-            td.number { (number(count)) }
-        }
-        td.number { (length(point.most_lag_ms.and_then(|ms| i64::try_from(ms).ok()))) }
-        td.number { (latency(point.p50_ms)) }
-        td.number { (latency(point.p99_ms)) }
-    }
+    let counts = [point.delivered, point.failed, point.dead, point.in_doubt, point.deferred];
+    counts
+        .into_iter()
+        .fold(row, |row, count| row.number(number(count)))
+        .number(length(point.most_lag_ms.and_then(|ms| i64::try_from(ms).ok())))
+        .number(latency(point.p50_ms))
+        .number(latency(point.p99_ms))
 }

@@ -8,6 +8,7 @@ use outbox_schema::desk::TermEntry;
 use super::charts::{Stretch, strip};
 use super::links;
 use super::parts::{length, stacked, text, time};
+use super::tables::{Row, Shape};
 use super::terms::{because, ended};
 use crate::text::{relative, span};
 
@@ -44,15 +45,13 @@ fn with_gaps(last: &[TermEntry]) -> Vec<TermEntry> {
     last.iter().take(TERMS).enumerate().map(with).collect()
 }
 
-fn row(term: &TermEntry) -> Markup {
-    html! {
-        th.whole scope="row" { (links::term(term.epoch)) }
-        td { (text(term.instance.as_deref().unwrap_or(&term.holder))) }
-        td { (time(&term.started_at)) }
-        td.number { (length(term.lasted_ms())) }
-        td { @if term.ended_at.is_some() { (ended(term)) } @else { (because(term)) } }
-        td.number { (length(term.gap_ms())) }
-    }
+fn row(term: &TermEntry) -> Row {
+    Row::of_shape(Shape::Whole, links::term(term.epoch))
+        .cell(text(term.instance.as_deref().unwrap_or(&term.holder)))
+        .cell(time(&term.started_at))
+        .number(length(term.lasted_ms()))
+        .cell(html! { @if term.ended_at.is_some() { (ended(term)) } @else { (because(term)) } })
+        .number(length(term.gap_ms()))
 }
 
 /// The terms of one shard as a strip, from the beginning of the oldest one to now.

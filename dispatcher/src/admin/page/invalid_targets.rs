@@ -15,6 +15,7 @@ use super::frame::Content;
 use super::messages::PAGE;
 use super::parts::{self, empty, filter, filter_text, lead_to, number, pages, table, text, text_if, time};
 use super::selected::{Boxes, SELECTED, to_select};
+use super::tables::{Row, Shape};
 use crate::admin::api::{InvalidTargetFilter, Kind, Problem};
 
 /// Where the list is.
@@ -82,13 +83,11 @@ fn table_of(targets: &[InvalidTarget], meant: &Fields, operates: bool) -> Markup
     }
 }
 
-fn row(target: &InvalidTarget) -> Markup {
-    html! {
-        th.target scope="row" { (parts::target(&target.target)) }
-        td { (text(&target.channel)) }
-        td.long { (text_if(target.reason.as_deref())) }
-        td { (time(&target.observed_at)) }
-    }
+fn row(target: &InvalidTarget) -> Row {
+    Row::of_shape(Shape::Target, parts::target(&target.target))
+        .cell(text(&target.channel))
+        .shaped(Shape::Long, text_if(target.reason.as_deref()))
+        .cell(time(&target.observed_at))
 }
 
 fn clear_fields(visit: &Visit, filter: &Fields, total: i64) -> Markup {

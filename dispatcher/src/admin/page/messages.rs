@@ -20,6 +20,7 @@ use super::parts::{
 };
 use super::searches::{Searches, under_way};
 use super::selected::{Choice, MESSAGES, to_select};
+use super::tables::{Row, Shape};
 use crate::admin::api::{Kind, Problem};
 use crate::configured::nearest;
 
@@ -192,17 +193,15 @@ fn fields(asked: &Fields) -> Markup {
     }
 }
 
-fn row(message: &MessageSummary) -> Markup {
-    html! {
-        th.whole scope="row" { (parts::message(message.id)) }
-        td { (parts::status(&message.status, message.dead_reason.as_deref())) }
-        td { (text(&message.channel)) }
-        td.target { (parts::target(&message.target)) }
-        td { (text_if(message.ordering_key.as_deref())) }
-        td.number { (message.attempts) }
-        td { (time(&message.created_at)) }
-        td.long { (text_if(message.last_error.as_deref())) }
-    }
+fn row(message: &MessageSummary) -> Row {
+    Row::of_shape(Shape::Whole, parts::message(message.id))
+        .cell(parts::status(&message.status, message.dead_reason.as_deref()))
+        .cell(text(&message.channel))
+        .shaped(Shape::Target, parts::target(&message.target))
+        .cell(text_if(message.ordering_key.as_deref()))
+        .number(message.attempts)
+        .cell(time(&message.created_at))
+        .shaped(Shape::Long, text_if(message.last_error.as_deref()))
 }
 
 /// Leads to the message that has this id, or else this idempotency key. The page of that message is told of the name where it may

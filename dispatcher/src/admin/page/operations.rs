@@ -20,6 +20,7 @@ use super::parts::{
     text_if, time,
 };
 use super::retention::counted_messages;
+use super::tables::{Row, Shape};
 use super::went::how_they_went;
 use crate::admin::api::extract::Id;
 use crate::admin::api::{Kind, Problem};
@@ -89,18 +90,16 @@ pub(super) fn table_of(operations: &[OperationEntry], name: &str) -> Markup {
     stacked(name, heading, operations.iter().map(row))
 }
 
-fn row(operation: &OperationEntry) -> Markup {
-    html! {
-        th.whole scope="row" { a href=(address(operation.id)) { (operation.id) } }
-        td { (text(&operation.action)) }
-        td { (standing(operation)) }
-        td.number { (number(operation.done)) @if let Some(meant) = operation.meant { " of " (number(meant)) } }
-        td.number { (number(operation.changed)) }
-        td.number { (length(left_of(operation))) }
-        td { (text_if(operation.who.as_deref())) }
-        td.long { (text_if(operation.why.as_deref())) }
-        td { (time(&operation.began_at)) }
-    }
+fn row(operation: &OperationEntry) -> Row {
+    Row::of_shape(Shape::Whole, html! { a href=(address(operation.id)) { (operation.id) } })
+        .cell(text(&operation.action))
+        .cell(standing(operation))
+        .number(html! { (number(operation.done)) @if let Some(meant) = operation.meant { " of " (number(meant)) } })
+        .number(number(operation.changed))
+        .number(length(left_of(operation)))
+        .cell(text_if(operation.who.as_deref()))
+        .shaped(Shape::Long, text_if(operation.why.as_deref()))
+        .cell(time(&operation.began_at))
 }
 
 fn standing(operation: &OperationEntry) -> Markup {

@@ -13,6 +13,7 @@ use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::messages::PAGE;
 use super::parts::{empty, filter, filter_text, message, number, pages, table, text, text_if, time};
+use super::tables::{Row, Shape};
 use crate::admin::api::Problem;
 
 /// Where the list is.
@@ -60,14 +61,12 @@ fn nothing_halted(asked: &Fields, next: Option<&KeyCursor>) -> Markup {
     })
 }
 
-fn row(key: &HaltedKey) -> Markup {
-    html! {
-        th.name scope="row" { (text(&key.ordering_key)) }
-        td { (text(&key.channel)) }
-        td.whole { (message(key.dead_letter)) }
-        td { (text_if(key.dead_reason.as_deref())) }
-        td { (time(&key.dead_at)) }
-        td.whole { (message(key.first_waiting)) }
-        td.number { (number(key.waiting)) @if key.waiting >= HaltedKey::COUNTED { " or more" } }
-    }
+fn row(key: &HaltedKey) -> Row {
+    Row::of_shape(Shape::Name, text(&key.ordering_key))
+        .cell(text(&key.channel))
+        .shaped(Shape::Whole, message(key.dead_letter))
+        .cell(text_if(key.dead_reason.as_deref()))
+        .cell(time(&key.dead_at))
+        .shaped(Shape::Whole, message(key.first_waiting))
+        .number(html! { (number(key.waiting)) @if key.waiting >= HaltedKey::COUNTED { " or more" } })
 }

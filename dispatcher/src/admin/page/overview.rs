@@ -26,6 +26,7 @@ use super::parts::{
     Tone, ago, count, leading, length, looked_before, message, nothing, number, stacked, state, table, text, text_if,
     time, time_if,
 };
+use super::tables::{Row, Shape};
 use super::wake::poll_now;
 use super::well::whether_all_is_well;
 use crate::admin::api::Problem;
@@ -220,19 +221,17 @@ fn channels(channels: &[ChannelVitals], not_configured: &[String], beside: &Besi
     let row = |channel: &ChannelVitals| {
         let of_channel = Fields::default().with("channel", &channel.channel);
         let pending = of_channel.with("status", "PENDING").at("/messages");
-        html! {
-            th scope="row" {
-                a href=(of_channel.at("/messages")) { (text(&channel.channel)) }
-                @if not_configured.contains(&channel.channel) { " " (state("not configured", Tone::Warning)) }
-            }
-            td.number { (length(channel.lag_ms)) }
-            td.number { (count(in_flight(&channel.channel))) }
-            @for count in [channel.pending, channel.due, channel.deferred, channel.pending - channel.due - channel.deferred] {
-                td.number { (leading(count, &pending)) }
-            }
-            td.number { (leading(channel.dead, &of_channel.at("/dead-letters"))) }
-            (done_lately(done(&channel.channel)))
-        }
+        let name = html! {
+            a href=(of_channel.at("/messages")) { (text(&channel.channel)) }
+            @if not_configured.contains(&channel.channel) { " " (state("not configured", Tone::Warning)) }
+        };
+        let row = Row::of(name).number(length(channel.lag_ms)).number(count(in_flight(&channel.channel)));
+        let later = channel.pending - channel.due - channel.deferred;
+        let row = [channel.pending, channel.due, channel.deferred, later]
+            .into_iter()
+            .fold(row, |row, count| row.number(leading(count, &pending)))
+            .number(leading(channel.dead, &of_channel.at("/dead-letters")));
+        with_done_lately(row, done(&channel.channel))
     };
     html! {
         (table("Channels", CHANNEL_HEADING, channels.iter().map(row)))
@@ -244,28 +243,24 @@ fn channels(channels: &[ChannelVitals], not_configured: &[String], beside: &Besi
     }
 }
 
-/// What a channel did in the last whole minute, and how long its deliveries of the last hour took.
-fn done_lately(done: Option<&ChannelFigures>) -> Markup {
+/// A row with what its channel did in the last whole minute, and how long its deliveries of the last hour took.
+fn with_done_lately(row: Row, done: Option<&ChannelFigures>) -> Row {
     // The last point is not over yet.
     let minute = done.and_then(|done| done.points.iter().rev().nth(1));
     let took = |ms: Option<Option<u64>>| html! { @if let Some(ms) = ms { (within(ms)) } @else { (nothing()) } };
     let total = done.map(|done| &done.total).filter(|total| total.delivered > 0);
-    html! {
-        td.number { (count(minute.map(|minute| minute.delivered))) }
-        td.number { (count(minute.map(|minute| minute.failed))) }
-        td.number { (took(total.map(|total| total.p50_ms))) }
-        td.number { (took(total.map(|total| total.p99_ms))) }
-    }
+    row.number(count(minute.map(|minute| minute.delivered)))
+        .number(count(minute.map(|minute| minute.failed)))
+        .number(took(total.map(|total| total.p50_ms)))
+        .number(took(total.map(|total| total.p99_ms)))
 }
 
 fn tenants(tenants: &[TenantVitals]) -> Markup {
     let row = |tenant: &TenantVitals| {
-        html! {
-            th scope="row" { (text(&tenant.tenant)) }
-            td { (text(&tenant.channel)) }
-            td.number { (number(tenant.due)) }
-            td.number { (length(tenant.lag_ms)) }
-        }
+        Row::of(text(&tenant.tenant))
+            .cell(text(&tenant.channel))
+            .number(number(tenant.due))
+            .number(length(tenant.lag_ms))
     };
     table("Tenants", ["Tenant", "Channel", "Due", "Lag"], tenants.iter().map(row))
 }
@@ -273,13 +268,12 @@ fn tenants(tenants: &[TenantVitals]) -> Markup {
 fn held_up(paused: &[PausedDestination]) -> Markup {
     let row = |paused: &PausedDestination| {
         let (word, tone) = kind_of_pause(paused);
-        html! {
-            th scope="row" { (destination(&paused.destination)) }
-            td { (state(word, tone)) }
-            td { @if paused.remaining_ms.is_some() { (time(&paused.paused_until)) } @else { "until somebody resumes it" } }
-            td { (text_if(paused.paused_by.as_deref())) }
-            td { (text_if(paused.reason.as_deref())) }
-        }
+        let until = html! { @if paused.remaining_ms.is_some() { (time(&paused.paused_until)) } @else { "until somebody resumes it" } };
+        Row::of(destination(&paused.destination))
+            .cell(state(word, tone))
+            .cell(until)
+            .cell(text_if(paused.paused_by.as_deref()))
+            .cell(text_if(paused.reason.as_deref()))
     };
     stacked("Held up", ["Destination", "State", "Until", "By", "Why"], paused.iter().map(row))
 }
@@ -288,12 +282,13 @@ fn halted_keys(halted: &[HaltedVitals]) -> Markup {
     let row = |halted: &HaltedVitals| {
         let count = |count: i64| html! { (number(count)) @if halted.more { " or more" } };
         let of_channel = Fields::default().with("channel", &halted.channel).at("/ordering-keys");
-        html! {
-            th scope="row" { a href=(of_channel) { (text(&halted.channel)) } }
-            td.number { (count(halted.keys)) }
-            td.number { (count(halted.messages)) }
-            td.whole { @if let Some(oldest) = &halted.oldest { (message(oldest.dead_letter)) } @else { (nothing()) } }
-        }
+        Row::of(html! { a href=(of_channel) { (text(&halted.channel)) } })
+            .number(count(halted.keys))
+            .number(count(halted.messages))
+            .shaped(
+                Shape::Whole,
+                html! { @if let Some(oldest) = &halted.oldest { (message(oldest.dead_letter)) } @else { (nothing()) } },
+            )
     };
     let rows = halted.iter().filter(|halted| halted.keys > 0 || halted.more).map(row);
     html! {
@@ -312,14 +307,12 @@ fn shards(shards: &[ShardStatus]) -> Markup {
             ShardState::Idle => ("nobody polls", Tone::Warning),
             ShardState::Unknown => ("not known", Tone::Warning),
         };
-        html! {
-            th scope="row" { (shard.shard) }
-            td { (state(word, tone)) @if let Some(error) = &shard.error { " " span.hint { (text(error)) } } }
-            td { (text_if(shard.instance.as_deref().or(shard.holder.as_deref()))) }
-            td.whole { @if let Some(epoch) = shard.epoch { (links::term(epoch)) } @else { (nothing()) } }
-            td { (time_if(shard.since.as_deref())) }
-            td.number { (length(shard.trusted_ms)) }
-        }
+        Row::of(shard.shard)
+            .cell(html! { (state(word, tone)) @if let Some(error) = &shard.error { " " span.hint { (text(error)) } } })
+            .cell(text_if(shard.instance.as_deref().or(shard.holder.as_deref())))
+            .shaped(Shape::Whole, shard.epoch.map_or_else(nothing, links::term))
+            .cell(time_if(shard.since.as_deref()))
+            .number(length(shard.trusted_ms))
     };
     stacked("Who polls", ["Shard", "State", "Replica", "Epoch", "Since", "Lease runs for"], shards.iter().map(row))
 }
@@ -327,21 +320,21 @@ fn shards(shards: &[ShardStatus]) -> Markup {
 fn replicas(replicas: &[ReplicaStatus]) -> Markup {
     let row = |replica: &ReplicaStatus| {
         let entry = &replica.replica;
-        html! {
-            th scope="row" { (text(&entry.row.name)) }
-            td {
-                @if !replica.runs { (state("silent", Tone::Bad)) }
-                @else if replica.polls.is_empty() { (state("follows", Tone::Plain)) }
-                @else { (state("polls", Tone::Good)) }
-            }
-            td { (text(&entry.row.version)) }
-            td { (time(&entry.row.started_at)) }
-            td.number { (ago(entry.row.seen_ms)) }
-            td {
-                (text_if(entry.trouble.as_deref()))
-                @for differs in &replica.differs { br; span.hint { "differs: " (text(differs)) } }
-            }
-        }
+        let (word, tone) = match (replica.runs, replica.polls.is_empty()) {
+            (false, _) => ("silent", Tone::Bad),
+            (true, true) => ("follows", Tone::Plain),
+            (true, false) => ("polls", Tone::Good),
+        };
+        let trouble = html! {
+            (text_if(entry.trouble.as_deref()))
+            @for differs in &replica.differs { br; span.hint { "differs: " (text(differs)) } }
+        };
+        Row::of(text(&entry.row.name))
+            .cell(state(word, tone))
+            .cell(text(&entry.row.version))
+            .cell(time(&entry.row.started_at))
+            .number(ago(entry.row.seen_ms))
+            .cell(trouble)
     };
     let heading = ["Replica", "State", "Version", "Started", "Seen", "Trouble"];
     stacked("Replicas", heading, replicas.iter().map(row))

@@ -17,6 +17,7 @@ use super::frame::Content;
 use super::operations::{elsewhere, ordered, told};
 use super::parts::{filter_text, looked_before, nothing, number, table};
 use super::searches::{self, FORM_PATIENCE, Found, Searches, not_counted, under_way};
+use super::tables::{Row, Shape};
 use crate::admin::api::{Authored, Problem, PruneBody};
 use crate::config::format_time;
 use crate::health::replicas::Replicas;
@@ -126,12 +127,10 @@ fn each_kind(kept: &Retention, figures: Option<Duration>) -> Markup {
         ("Audit", FOR_EVER.to_owned(), "", nothing()),
     ];
     let row = |(what, kept, from, setting): (&str, String, &str, Markup)| {
-        html! {
-            th scope="row" { (what) }
-            td { (kept) }
-            td { @if from.is_empty() { (nothing()) } @else { (from) } }
-            td.whole { (setting) }
-        }
+        Row::of(what)
+            .cell(kept)
+            .cell(html! { @if from.is_empty() { (nothing()) } @else { (from) } })
+            .shaped(Shape::Whole, setting)
     };
     html! {
         (table("How long each kind is kept", ["What", "Kept", "Counted from", "Setting"], rows.map(row)))

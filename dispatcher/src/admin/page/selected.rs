@@ -12,7 +12,7 @@ use super::fields::Fields;
 use super::messages::PATH;
 use super::parts::{looked_before, message, number, table, target, text, time};
 use super::searches::{FORM_PATIENCE, Found, Searches, not_counted};
-use super::tables::head;
+use super::tables::{Row, Shape, head};
 use crate::admin::api::{Kind, Problem, checked};
 
 /// The field that names a message in place of a filter. There is one for each message.
@@ -107,15 +107,13 @@ pub(super) fn uncounted(meant: &Fields, change: MessageChange) -> Markup {
     not_counted(&meant.at(&format!("{PATH}/{}", change.as_str())))
 }
 
-fn row(group: &MessageGroup) -> Markup {
-    html! {
-        th.number scope="row" { (number(group.count)) }
-        td { (text(&group.channel)) }
-        td.target { (target(&group.destination)) }
-        td { (time(&group.first_created)) }
-        td { (time(&group.last_created)) }
-        td.whole { (message(group.example)) }
-    }
+fn row(group: &MessageGroup) -> Row {
+    Row::of_shape(Shape::Number, number(group.count))
+        .cell(text(&group.channel))
+        .shaped(Shape::Target, target(&group.destination))
+        .cell(time(&group.first_created))
+        .cell(time(&group.last_created))
+        .shaped(Shape::Whole, message(group.example))
 }
 
 /// Leads back to where the messages were chosen.
@@ -164,9 +162,9 @@ pub(super) fn to_select<'a>(
     choices: &[Choice],
     kept: &Fields,
     heading: impl IntoIterator<Item = &'a str>,
-    rows: impl IntoIterator<Item = (String, Markup)>,
+    rows: impl IntoIterator<Item = (String, Row)>,
 ) -> Markup {
-    let rows: Vec<(String, Markup)> = rows.into_iter().collect();
+    let rows: Vec<(String, Row)> = rows.into_iter().collect();
     html! {
         form.choice method="get" {
             input type="hidden" name=(SELECTED) value="yes";
@@ -190,7 +188,7 @@ pub(super) fn to_select<'a>(
                         @for (one, row) in &rows {
                             tr {
                                 td { input type="checkbox" name=(boxes.field) value=(one) aria-label={ "Select " (boxes.noun) " " (text(one)) }; }
-                                (row)
+                                (row.cells(None))
                             }
                         }
                     }

@@ -1,19 +1,119 @@
 //! Tables. What stands over a column of numbers stands at its right, as they do.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, Render, html};
+
+/// What a cell holds, which says how it is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Words, which break where there is little room.
+    Words,
+    /// A number.
+    Number,
+    /// What never breaks.
+    Whole,
+    /// A name of any length.
+    Name,
+    /// The target or the destination of messages.
+    Target,
+    /// A text of any length.
+    Long,
+    /// The cause of dead letters.
+    Cause,
+    /// An example of a cause.
+    Example,
+}
+
+impl Shape {
+    /// Its class in the style sheet.
+    fn class(self) -> Option<&'static str> {
+        match self {
+            Self::Words => None,
+            Self::Number => Some("number"),
+            Self::Whole => Some("whole"),
+            Self::Name => Some("name"),
+            Self::Target => Some("target"),
+            Self::Long => Some("long"),
+            Self::Cause => Some("cause"),
+            Self::Example => Some("example"),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Cell {
+    shape: Shape,
+    /// What is said where somebody points at it.
+    title: Option<String>,
+    content: Markup,
+}
+
+/// A row: its cells, in the order of the columns. The first one is what the others are about.
+#[derive(Debug)]
+pub(super) struct Row(Vec<Cell>);
+
+impl Row {
+    /// A row about this.
+    pub(super) fn of(content: impl Render) -> Self {
+        Self::of_shape(Shape::Words, content)
+    }
+
+    pub(super) fn of_shape(shape: Shape, content: impl Render) -> Self {
+        Self(Vec::new()).shaped(shape, content)
+    }
+
+    /// A cell of words.
+    pub(super) fn cell(self, content: impl Render) -> Self {
+        self.shaped(Shape::Words, content)
+    }
+
+    pub(super) fn number(self, content: impl Render) -> Self {
+        self.shaped(Shape::Number, content)
+    }
+
+    pub(super) fn shaped(mut self, shape: Shape, content: impl Render) -> Self {
+        self.0.push(Cell { shape, title: None, content: content.render() });
+        self
+    }
+
+    /// Says more of the last cell where somebody points at it.
+    pub(super) fn titled(mut self, title: &str) -> Self {
+        if let Some(cell) = self.0.last_mut() {
+            cell.title = Some(title.to_owned());
+        }
+        self
+    }
+
+    /// The cells. Where they may stand one below the other, each says the heading of its column.
+    pub(super) fn cells(&self, labels: Option<&[&str]>) -> Markup {
+        let label = |column: usize| labels?.get(column).map(|heading| short(heading));
+        html! {
+            @for (column, Cell { shape, title, content }) in self.0.iter().enumerate() {
+                @if column == 0 {
+                    th data-label=[label(column)] class=[shape.class()] title=[title] scope="row" { (content) }
+                } @else {
+                    td data-label=[label(column)] class=[shape.class()] title=[title] { (content) }
+                }
+            }
+        }
+    }
+
+    fn has_number(&self, column: usize) -> bool {
+        self.0.get(column).is_some_and(|cell| cell.shape == Shape::Number)
+    }
+}
 
 /// A table. It is as wide as it must be, and scrolls by itself on a narrow screen.
 pub(super) fn table<'a>(
     name: &str,
     heading: impl IntoIterator<Item = &'a str>,
-    rows: impl IntoIterator<Item = Markup>,
+    rows: impl IntoIterator<Item = Row>,
 ) -> Markup {
-    let rows: Vec<Markup> = rows.into_iter().collect();
+    let rows: Vec<Row> = rows.into_iter().collect();
     html! {
         div.table role="region" aria-label=(name) tabindex="0" {
             table {
                 thead { tr { (head(heading, rows.first())) } }
-                tbody { @for row in &rows { tr { (row) } } }
+                tbody { @for row in &rows { tr { (row.cells(None)) } } }
             }
         }
     }
@@ -23,33 +123,28 @@ pub(super) fn table<'a>(
 pub(super) fn stacked<'a>(
     name: &str,
     heading: impl IntoIterator<Item = &'a str>,
-    rows: impl IntoIterator<Item = Markup>,
+    rows: impl IntoIterator<Item = Row>,
 ) -> Markup {
     let heading: Vec<&str> = heading.into_iter().collect();
-    let rows: Vec<Markup> = rows.into_iter().collect();
+    let rows: Vec<Row> = rows.into_iter().collect();
     html! {
         div.table.stacked role="region" aria-label=(name) tabindex="0" {
             table {
                 thead { tr { (head(heading.iter().copied(), rows.first())) } }
-                tbody { @for row in &rows { tr { (labelled(row, &heading)) } } }
+                tbody { @for row in &rows { tr { (row.cells(Some(&heading))) } } }
             }
         }
     }
 }
 
 /// The headings of columns, whose first row is this one.
-pub(super) fn head<'a>(heading: impl IntoIterator<Item = &'a str>, first: Option<&Markup>) -> Markup {
-    let numbers: Vec<bool> = first.map(|row| cells(&row.0).map(is_number).collect()).unwrap_or_default();
+pub(super) fn head<'a>(heading: impl IntoIterator<Item = &'a str>, first: Option<&Row>) -> Markup {
+    let is_number = |column| first.is_some_and(|row| row.has_number(column));
     html! {
-        @for (place, word) in heading.into_iter().enumerate() {
-            th class=[numbers.get(place).is_some_and(|is| *is).then_some("number")] scope="col" { (word) }
+        @for (column, word) in heading.into_iter().enumerate() {
+            th class=[is_number(column).then_some("number")] scope="col" { (word) }
         }
     }
-}
-
-/// What follows the beginning of each cell of a row. A text of the database begins none: it is escaped.
-fn cells(row: &str) -> impl Iterator<Item = &str> {
-    row.split("<t").skip(1).filter(|rest| rest.starts_with(['d', 'h']))
 }
 
 /// What a heading says before it explains itself.
@@ -57,33 +152,12 @@ fn short(heading: &str) -> &str {
     heading.split(':').next().unwrap_or_default()
 }
 
-fn is_number(cell: &str) -> bool {
-    cell.split('>').next().is_some_and(|tag| tag.contains("class=\"number\""))
-}
-
-/// A row whose cells say the heading of their column.
-fn labelled(row: &Markup, heading: &[&str]) -> Markup {
-    let (mut labelled, mut column) = (String::with_capacity(row.0.len() * 2), 0);
-    for (place, part) in row.0.split("<t").enumerate() {
-        let begins = if place > 0 { "<t" } else { "" };
-        if place > 0 && part.starts_with(['d', 'h']) {
-            let (kind, rest) = part.split_at(1);
-            let label = html! { (short(heading.get(column).copied().unwrap_or_default())) };
-            labelled.extend([begins, kind, " data-label=\"", &label.0, "\"", rest]);
-            column += 1;
-        } else {
-            labelled.extend([begins, part]);
-        }
-    }
-    PreEscaped(labelled)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row() -> Markup {
-        html! { th.whole scope="row" { "<td>" } td { time { "now" } } td.number { "7" } }
+    fn row() -> Row {
+        Row::of_shape(Shape::Whole, "<td>").cell(html! { time { "now" } }).titled("a \"moment\"").number(7)
     }
 
     #[test]
@@ -95,9 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn each_cell_of_a_stacked_table_says_its_heading_and_a_text_is_no_cell() {
+    fn each_cell_of_a_stacked_table_says_its_heading() {
         let shown = stacked("Some", ["Id", "W\"hen: lately", "Many"], [row()]).into_string();
-        let cells = "<th data-label=\"Id\" class=\"whole\" scope=\"row\">&lt;td&gt;</th><td data-label=\"W&quot;hen\"><time>now</time></td>\
+        let cells = "<th data-label=\"Id\" class=\"whole\" scope=\"row\">&lt;td&gt;</th>\
+                     <td data-label=\"W&quot;hen\" title=\"a &quot;moment&quot;\"><time>now</time></td>\
                      <td data-label=\"Many\" class=\"number\">7</td>";
         assert!(shown.contains(cells), "{shown}");
     }

@@ -15,6 +15,7 @@ use super::messages::PAGE;
 use super::parts::{
     Tone, count, empty, facts, length, moment, moment_if, nothing, pages, state, table, text, text_if, time,
 };
+use super::tables::{Row, Shape};
 use crate::admin::api::Problem;
 use crate::explain::named;
 
@@ -61,20 +62,19 @@ const HEADING: [&str; 11] = [
     "In doubt",
 ];
 
-fn row(term: &TermEntry) -> Markup {
-    html! {
-        th.whole scope="row" { (links::term(term.epoch)) }
-        td.whole { (term.shard) }
-        td title=(term.holder) { (text(term.instance.as_deref().unwrap_or(&term.holder))) }
-        td { (time(&term.started_at)) }
-        td.number { (length(term.lasted_ms())) }
-        td { (because(term)) }
-        td.number { (length(term.gap_ms())) }
-        td.number { (count(term.claimed)) }
-        td.number { (count(term.delivered)) }
-        td.number { (count(term.failed)) }
-        td.number { (count(term.in_doubt)) }
-    }
+fn row(term: &TermEntry) -> Row {
+    Row::of_shape(Shape::Whole, links::term(term.epoch))
+        .shaped(Shape::Whole, term.shard)
+        .cell(text(term.instance.as_deref().unwrap_or(&term.holder)))
+        .titled(&term.holder)
+        .cell(time(&term.started_at))
+        .number(length(term.lasted_ms()))
+        .cell(because(term))
+        .number(length(term.gap_ms()))
+        .number(count(term.claimed))
+        .number(count(term.delivered))
+        .number(count(term.failed))
+        .number(count(term.in_doubt))
 }
 
 /// All that is known of one term.
