@@ -168,8 +168,8 @@ pub struct TermEntry {
     pub delivered: Option<i64>,
     /// Rows whose attempt failed before the term ended.
     pub failed: Option<i64>,
-    /// Rows that the term left in doubt: sent, or perhaps sent, and never marked. A later term adds those that it settles. None in
-    /// terms of earlier releases, and outside of a list of terms.
+    /// Attempts in doubt of the term: sent, or perhaps sent, and without an answer on record, as after a timeout. A later term adds
+    /// the rows that it settles. None in terms of earlier releases, and outside of a list of terms.
     #[serde(default)]
     #[sqlx(default)]
     pub in_doubt: Option<i64>,

@@ -39,7 +39,7 @@ pub(super) async fn list(
             p { a href=(PATH) { "All terms" } }
             @if epoch > 1 { p { a href=(links::term_address(epoch - 1)) { "The term before" } } }
         } @else {
-            p.lead { "One replica polls at a time, for a term. The gap is the time from the end of a term to the beginning of the next. A message in doubt was sent, or perhaps sent, and never marked." }
+            p.lead { "One replica polls at a time, for a term. The gap is the time from the end of a term to the beginning of the next. A message in doubt was sent, or may have been, and no answer is on record." }
             @if page.terms.is_empty() { (empty("No replica has ever polled.")) } @else { (table("Terms", HEADING, page.terms.iter().map(row))) }
             (pages(PATH, &asked, page.next.as_ref()))
         }
@@ -92,7 +92,10 @@ fn whole(term: &TermEntry) -> Markup {
         ("Claimed", count(term.claimed)),
         ("Delivered", count(term.delivered)),
         ("Failed", count(term.failed)),
-        ("In doubt", html! { (count(term.in_doubt)) span.hint { " sent, or perhaps sent, and never marked" } }),
+        (
+            "In doubt",
+            html! { (count(term.in_doubt)) span.hint { " sent, or perhaps sent, and without an answer on record" } },
+        ),
     ])
 }
 
