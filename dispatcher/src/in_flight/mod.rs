@@ -216,10 +216,7 @@ impl InFlight {
     pub fn by_channel(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for row in self.state().messages.values() {
-            match counts.get_mut(&row.channel) {
-                Some(count) => *count += 1,
-                None => _ = counts.insert(row.channel.clone(), 1),
-            }
+            *counts.entry(row.channel.clone()).or_default() += 1;
         }
         counts
     }

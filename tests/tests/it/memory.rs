@@ -16,9 +16,6 @@ const MAX_BYTES: usize = 8;
 /// What a poller may take beside the bodies in flight, in MiB.
 const ROOM: usize = 100;
 
-/// What SQLite takes besides, in MiB: it works in the process, with pages of its own for each connection.
-const OF_SQLITE: usize = 16;
-
 /// Bodies of 1 MB: more together than a poller may take.
 const LARGE: usize = 120;
 
@@ -44,8 +41,7 @@ async fn a_backlog_of_large_and_of_many_bodies_takes_no_more_memory_than_the_set
         assert_eq!(receiver.count(), many + LARGE);
 
         let peak = peak_memory(replica.pid());
-        let engine = if outbox.dialect() == Dialect::Sqlite { OF_SQLITE } else { 0 };
-        let allowed = (ROOM + MAX_BYTES + engine) << 10;
+        let allowed = (ROOM + MAX_BYTES) << 10;
         eprintln!("{:?}: {} MiB at most", outbox.dialect(), peak >> 10);
         assert!(peak <= allowed, "{:?}: {peak} KiB, {allowed} are allowed", outbox.dialect());
         assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));

@@ -2,14 +2,14 @@
 
 use maud::{Markup, Render, html};
 
-/// What a cell holds, which says how it is laid out.
+/// What a cell holds. The style sheet lays it out by that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Words, which break where there is little room.
+    /// Words, between which a line may break.
     Words,
     /// A number.
     Number,
-    /// What never breaks.
+    /// A word or a number that no line breaks.
     Whole,
     /// A name of any length.
     Name,
@@ -24,7 +24,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// Its class in the style sheet.
+    /// The class of the cell in the style sheet.
     fn class(self) -> Option<&'static str> {
         match self {
             Self::Words => None,
@@ -108,15 +108,8 @@ pub(super) fn table<'a>(
     heading: impl IntoIterator<Item = &'a str>,
     rows: impl IntoIterator<Item = Row>,
 ) -> Markup {
-    let rows: Vec<Row> = rows.into_iter().collect();
-    html! {
-        div.table role="region" aria-label=(name) tabindex="0" {
-            table {
-                thead { tr { (head(heading, rows.first())) } }
-                tbody { @for row in &rows { tr { (row.cells(None)) } } }
-            }
-        }
-    }
+    let heading: Vec<&str> = heading.into_iter().collect();
+    drawn("table", name, &heading, None, rows)
 }
 
 /// A table of few rows and long texts. On a narrow screen its cells stand one below the other, each beside its heading.
@@ -126,12 +119,22 @@ pub(super) fn stacked<'a>(
     rows: impl IntoIterator<Item = Row>,
 ) -> Markup {
     let heading: Vec<&str> = heading.into_iter().collect();
+    drawn("table stacked", name, &heading, Some(&heading), rows)
+}
+
+fn drawn(
+    class: &str,
+    name: &str,
+    heading: &[&str],
+    labels: Option<&[&str]>,
+    rows: impl IntoIterator<Item = Row>,
+) -> Markup {
     let rows: Vec<Row> = rows.into_iter().collect();
     html! {
-        div.table.stacked role="region" aria-label=(name) tabindex="0" {
+        div class=(class) role="region" aria-label=(name) tabindex="0" {
             table {
                 thead { tr { (head(heading.iter().copied(), rows.first())) } }
-                tbody { @for row in &rows { tr { (row.cells(Some(&heading))) } } }
+                tbody { @for row in &rows { tr { (row.cells(labels)) } } }
             }
         }
     }
