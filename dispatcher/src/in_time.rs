@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::destination::{Aside, BroughtBack, ByHandChange, DestinationState, Look};
 use outbox_schema::mark::MarkReport;
-use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use outbox_schema::store::{Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, DestinationStore, Holder, Mark, MessageId, Shard, Store, StoreError,
     TermEnd, TermId,
@@ -95,6 +95,10 @@ impl Store for InTime<dyn Store> {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.asked("claiming messages", self.port.claim(term, request)).await
+    }
+
+    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
+        self.asked("looking for hidden messages", self.port.hidden(shard, look)).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {

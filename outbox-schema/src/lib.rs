@@ -38,6 +38,8 @@ pub mod fingerprint;
 #[cfg(feature = "dispatcher")]
 mod literal;
 #[cfg(feature = "dispatcher")]
+pub mod look;
+#[cfg(feature = "dispatcher")]
 pub mod mark;
 #[cfg(feature = "dispatcher")]
 pub mod message;

@@ -126,6 +126,19 @@ impl Destinations {
         within
     }
 
+    /// Destinations that have answered, and of which no claim is told since they rest: so many at most, those that were used last.
+    pub fn answered_before(&self, most: usize) -> Vec<String> {
+        let now = Instant::now();
+        let state = self.state();
+        let answered = state.at_rest.iter().filter(|(_, known)| !known.is_stranger() && !known.is_unsure());
+        let mut answered: Vec<_> = answered.map(|(name, known)| (known.unused_for(now), name)).collect();
+        if answered.len() > most {
+            answered.select_nth_unstable(most);
+            answered.truncate(most);
+        }
+        answered.into_iter().map(|(_, name)| name.clone()).collect()
+    }
+
     /// Whether due messages may have been left because their destinations have what they may get.
     pub fn limits_claims(&self) -> bool {
         let mut limits = false;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use outbox_schema::destination::DestinationState;
 use outbox_schema::mark::MarkReport;
-use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use outbox_schema::store::{Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd, TermId,
 };
@@ -50,6 +50,10 @@ impl Store for StoreHealth {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.answering.watch(self.store.claim(term, request), is_trouble).await
+    }
+
+    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
+        self.store.hidden(shard, look).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {

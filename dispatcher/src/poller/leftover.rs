@@ -4,12 +4,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use outbox_schema::{Found, KeyStretch, Message, MessageId};
+use outbox_schema::{Found, Message, MessageId};
 use tokio::time::Instant;
 
 use crate::destinations::Admission;
 use crate::in_flight::{ENOUGH, Room};
-use crate::poller::claim::{Batch, Intake, Look, Made};
+use crate::poller::claim::{Batch, Intake};
 use crate::term::Term;
 
 /// For so long claims take what a look found. Whoever writes meanwhile waits for the next look.
@@ -81,15 +81,11 @@ impl Intake {
             // Most of it is for strangers, who may be silent.
             return Some(None);
         }
-        let look = Look { from: self.start.behind(), keys: KeyStretch::default(), found: Some(found) };
-        let Made { claim, claimed, .. } = self.claim(term, &channels, room, look, admission).await?;
-        if claimed.messages.is_empty() {
+        let Some((batch, left)) = self.claim_found(term, channels, room, found, admission).await? else {
             return Some(None);
-        }
+        };
         self.metrics.polled(began.elapsed());
-        self.start.went_on(claimed.reached);
-        self.turns.served(&self.destinations.answering(&claimed.messages).unwrap_or_default());
-        self.turns.leftover.keep_of(&claimed.messages, room, claimed.found, since);
-        Some(Some(self.batch(term, claim, channels, claimed.messages)))
+        self.turns.leftover.keep_of(&batch.messages, room, left, since);
+        Some(Some(batch))
     }
 }

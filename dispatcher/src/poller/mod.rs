@@ -6,6 +6,7 @@ pub(crate) mod attention;
 pub mod channels;
 pub mod claim;
 pub mod handle;
+pub(crate) mod hidden;
 pub mod hints;
 pub(crate) mod kept;
 pub(crate) mod leftover;

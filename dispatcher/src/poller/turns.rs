@@ -10,6 +10,7 @@ use std::time::Duration;
 use outbox_schema::{Claimed, Message, Tenant, Turns};
 use tokio::time::Instant;
 
+use crate::poller::hidden::HiddenMessages;
 use crate::poller::leftover::Leftover;
 
 /// How many tenants of each channel a claim looks at. Where some destination has answered, a claim that brought nothing for such a
@@ -52,6 +53,8 @@ pub struct TurnTaking {
     served: Vec<Tenant>,
     /// What the last claim found and left.
     pub leftover: Leftover,
+    /// What no turn brings.
+    pub hidden: HiddenMessages,
 }
 
 /// What a claim that brought nothing may have left.
@@ -77,6 +80,7 @@ impl Default for TurnTaking {
             rests_until: Instant::now(),
             served: Vec::new(),
             leftover: Leftover::default(),
+            hidden: HiddenMessages::default(),
         }
     }
 }
@@ -99,6 +103,7 @@ impl TurnTaking {
         self.newest_first ^= brought || left == Left::BehindClosed;
         self.glances = self.glances.checked_sub(1).unwrap_or(GLANCES);
         let missed = answering.is_some_and(<[_]>::is_empty);
+        self.hidden.missed(missed);
         let now = Instant::now();
         if self.tenants > TENANTS {
             self.rests_until = now + took * RESTS;

@@ -10,7 +10,8 @@ use sqlx::FromRow;
 use super::statements::{
     ASIDE_CLEAR, ASIDE_KEEP, ASIDE_PUT, BRING_BACK, BY_HAND, CONFIGURED, DEFERRED, DUE, LOCKED, RAMP,
 };
-use super::{Aside, BroughtBack, ByHandChange, DestinationStore, Look, Place};
+use super::{Aside, BroughtBack, ByHandChange, DestinationStore, Look};
+use crate::look::{Passed, Place, step};
 use crate::sql::{AnyConnection, AnyTransaction, Value, read, write};
 use crate::store::lossy::Lossy;
 use crate::store::rows::pause_of;
@@ -57,14 +58,19 @@ impl From<ByHandRow> for ByHandChange {
 /// A row that a look came by.
 #[derive(Debug, FromRow)]
 struct DueRow {
+    #[sqlx(flatten)]
+    passed: Passed,
     id: i64,
-    at: String,
     #[sqlx(try_from = "Lossy<String>")]
     destination: String,
     #[sqlx(try_from = "Lossy<String>")]
     channel: String,
-    /// Its number among those of its priority that the step came by.
-    nth: i64,
+}
+
+impl AsRef<Passed> for DueRow {
+    fn as_ref(&self) -> &Passed {
+        &self.passed
+    }
 }
 
 /// A row that is locked.
@@ -178,38 +184,14 @@ async fn look_on(
     let names = as_json(doing, &asides.all.iter().map(|one| &one.destination).collect::<Vec<_>>())?;
     let channels = asides.all.iter().filter(|one| one.whole_channel).map(|one| &one.destination);
     let channels = as_json(doing, &channels.collect::<Vec<_>>())?;
-    let mut place = look.from.clone().unwrap_or(Place::FIRST);
-    let (mut found, mut left) = (Vec::new(), i64::from(look.rows));
+    let place = look.from.clone().unwrap_or(Place::FIRST);
     let mut transaction = AnyTransaction::to_read(database).await.map_err(unavailable(doing))?;
-    while place.priority >= 0 {
-        let limit = i64::from(look.limit).saturating_sub_unsigned(found.len() as u64);
-        let (at, id) = place.last.as_ref().map_or((None, 0), |(at, id)| (Some(at.as_str()), *id));
-        let values: [Value<'_>; 8] = [
-            shard.into(),
-            place.priority.into(),
-            at.into(),
-            id.into(),
-            left.into(),
-            (&names).into(),
-            (&channels).into(),
-            limit.into(),
-        ];
-        let rows: Vec<DueRow> = transaction.connection().rows(&DUE, &values).await.map_err(unavailable(doing))?;
-        let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-        let looked_at = rows.last().map_or(0, |last| last.nth);
-        let last = rows.last().filter(|last| count >= limit || last.nth >= left);
-        let last = last.map(|last| (last.at.clone(), last.id));
-        let held = rows.iter().filter(|row| asides.holding(&row.destination, &row.channel).is_some());
-        found.extend(held.map(|row| row.id));
-        if last.is_some() {
-            place.last = last;
-            break;
-        }
-        left -= looked_at;
-        place = Place { priority: place.priority - 1, last: None };
-    }
+    let mut connection = transaction.connection();
+    let rows = step(&mut connection, &DUE, shard, place, (look.rows, look.limit), [&names, &channels]).await;
+    let (mut rows, next): (Vec<DueRow>, _) = rows.map_err(unavailable(doing))?;
     transaction.commit().await.map_err(unavailable(doing))?;
-    Ok((found, Some(place).filter(|place| place.priority >= 0)))
+    rows.retain(|row| asides.holding(&row.destination, &row.channel).is_some());
+    Ok((rows.into_iter().map(|row| row.id).collect(), next))
 }
 
 /// Of these rows, those that still wait, locked. What somebody else has locked is left.

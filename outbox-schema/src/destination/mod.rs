@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::Serialize;
 
+use crate::look::Place;
 use crate::{MessageId, StoreError, TermId};
 
 pub(crate) use database::bring_back_some;
@@ -140,19 +141,6 @@ impl Look {
     pub fn of(limit: u32) -> Self {
         Self { rows: 10_000, limit, from: None }
     }
-}
-
-/// A place among the due rows of one priority.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    pub(crate) priority: i64,
-    /// The last row that was looked at: `available_at` in the words of the database, and the id. None before the first row.
-    pub(crate) last: Option<(String, i64)>,
-}
-
-impl Place {
-    /// The place before the first of all due rows.
-    pub const FIRST: Self = Self { priority: 3, last: None };
 }
 
 /// What became of rows that were to be brought back.

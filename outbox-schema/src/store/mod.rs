@@ -3,6 +3,7 @@
 //! claim rows by id, message rows by id.
 
 pub(crate) mod fitting;
+pub(crate) mod hidden;
 pub(crate) mod lossy;
 pub mod mysql;
 pub(crate) mod outcomes;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+pub use self::hidden::{Hidden, HiddenLook};
 use crate::destination::DestinationState;
 #[cfg(doc)]
 use crate::destination::MOST_TOLD;
@@ -45,6 +47,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// [`StoreError::Fenced`] where the term's epoch or holder is no longer the current one.
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError>;
+
+    /// Takes a step of a look over the due rows of `shard` for messages that no turn brings: the first message of their tenant goes to
+    /// a destination that takes nothing, and theirs takes some. Nothing is claimed.
+    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError>;
 
     /// What the database keeps of those of these destinations that are paused, that fail, or that have deferred rows.
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError>;

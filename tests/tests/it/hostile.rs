@@ -190,6 +190,29 @@ async fn s8_hosts_that_answer_nothing_hold_an_eighth_of_the_slots() {
     }
 }
 
+/// As where an application writes the same tenant in each row. Its turns are its oldest messages, and its newest.
+#[tokio::test]
+async fn s8_messages_amid_thousands_of_the_same_tenant_for_silent_hosts_are_found() {
+    const WAVES: i64 = 2;
+    for outbox in outboxes::each().await {
+        let stage = Stage::set(outbox).await;
+        let (port, _) = silence().await;
+        let good = vec![format!("{}/good", stage.receiver.url()); GOOD.unsigned_abs() as usize];
+        for wave in 1..=WAVES {
+            let hosts = hosts(6_000, port);
+            let (before, behind) = hosts.split_at(3_000);
+            let rows: Vec<_> = [before, &good, behind].concat();
+            let rows: Vec<_> = rows.iter().map(|target| format!("('http', '{target}', '{{}}', 'good')")).collect();
+            let insert = "INSERT INTO outbox (channel, target, payload, tenant) VALUES";
+            stage.outbox.sql(&format!("{insert} {}", rows.join(","))).await;
+            let began = Instant::now();
+            stage.delivered(1 + wave * GOOD, SOON).await;
+            eprintln!("{:?}: {GOOD} good messages in {:?}", stage.outbox.dialect(), began.elapsed());
+        }
+        assert_eq!(stage.replica.stop(Signal::KILL).await.0, None);
+    }
+}
+
 /// Each of them may have dozens of messages in flight, and no receiver is slow before it has said nothing for a second.
 #[tokio::test]
 async fn s8_hosts_that_answered_and_fall_silent_together_leave_slots_to_those_that_answer() {

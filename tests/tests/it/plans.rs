@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use outbox_schema::destination::{Aside, DestinationStore as _, Look};
-use outbox_schema::store::TermCounts;
+use outbox_schema::look::Place;
+use outbox_schema::store::{HiddenLook, TermCounts};
 use outbox_schema::{ClaimId, ClaimRequest, DeadReason, Holder, Shard, Strangers, TermEnd, TermId, Turns, Verdict};
 use outbox_tests::conformance::store::{Dialect, Outbox, http, mark, on, request};
 use sqlx::{Connection as _, PgConnection};
@@ -77,6 +78,9 @@ async fn take_each_step(outbox: &Outbox) {
         reason: None,
     };
     outbox.database().put_aside(&next, &[aside], &[], &mut Look::of(10)).await.unwrap();
+    let open = ["http".to_owned()];
+    let hidden = HiddenLook { from: Place::FIRST, rows: 10, limit: 10, open: &open, excluded: &[] };
+    assert!(store.hidden(Shard(0), &hidden).await.unwrap().found.is_empty(), "the first of each is for an open destination");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Every store does the same: each behaviour, a test on every database.
 
 use outbox_tests::conformance::store::{
-    Dialect, claims, defaults, destinations, halting, locks, marks, odd_rows, on, ordering, outcomes, settling, starts,
+    Dialect, claims, defaults, destinations, halting, hidden, locks, marks, odd_rows, on, ordering, outcomes, settling, starts,
     strangers, terms, turns,
 };
 
@@ -37,6 +37,10 @@ on_every_database! {
         a_claim_goes_on_from_what_was_found_where_some_of_it_is_of_an_unknown_channel,
         rows_of_an_unknown_channel_are_moved_with_those_close_behind_and_no_others,
         a_claim_says_that_others_hold_all_that_it_found,
+    ],
+    hidden: [
+        what_a_tenant_has_for_others_is_found_behind_its_messages_for_a_silent_destination,
+        a_look_for_hidden_messages_comes_to_all_of_them,
     ],
     turns: [
         whoever_has_little_is_claimed_beside_the_backlog_of_another,

@@ -104,7 +104,7 @@ pub struct Batch {
 
 /// Where a claim looks for due rows.
 #[derive(Debug)]
-pub(super) struct Look<'a> {
+struct Look<'a> {
     /// Where its walk begins.
     pub from: WalkStart,
     /// The ordering keys that it looks at.
@@ -115,7 +115,7 @@ pub(super) struct Look<'a> {
 
 /// A claim that was made.
 #[derive(Debug)]
-pub(super) struct Made {
+struct Made {
     pub claim: ClaimId,
     pub claimed: Claimed,
     /// Whether it met rows of destinations that take nothing, of which it had not been told.
@@ -200,6 +200,11 @@ impl Intake {
         loop {
             let Some(room) = self.room(term).await else { return Polled::TermOver };
             match self.find_left(term, room).await {
+                None => return Polled::TermOver,
+                Some(Some(batch)) => return Polled::Batch(batch),
+                Some(None) => {}
+            }
+            match self.find_hidden(term, room).await {
                 None => return Polled::TermOver,
                 Some(Some(batch)) => return Polled::Batch(batch),
                 Some(None) => {}
@@ -293,8 +298,28 @@ impl Intake {
         Some(ClaimResult::Due(batch))
     }
 
+    /// Claims of what was found, without a look. None once the term is over, and within it where nothing of that can be claimed. Returns
+    /// the batch, and what is left.
+    pub(super) async fn claim_found(
+        &mut self,
+        term: &Term,
+        channels: Arc<Channels>,
+        room: Room,
+        found: Found,
+        admission: Admission,
+    ) -> Option<Option<(Batch, Found)>> {
+        let look = Look { from: self.start.behind(), keys: KeyStretch::default(), found: Some(found) };
+        let Made { claim, claimed, .. } = self.claim(term, &channels, room, look, admission).await?;
+        if claimed.messages.is_empty() {
+            return Some(None);
+        }
+        self.start.went_on(claimed.reached);
+        self.turns.served(&self.destinations.answering(&claimed.messages).unwrap_or_default());
+        Some(Some((self.batch(term, claim, channels, claimed.messages), claimed.found)))
+    }
+
     /// Notes that these messages were claimed.
-    pub(super) fn batch(
+    fn batch(
         &mut self,
         term: &Term,
         claim: ClaimId,
@@ -377,7 +402,7 @@ impl Intake {
     }
 
     /// Makes one claim, repeating it under the same id until its fate is known. None ends the term.
-    pub(super) async fn claim(
+    async fn claim(
         &self,
         term: &Term,
         channels: &Channels,

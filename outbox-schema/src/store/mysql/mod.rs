@@ -16,7 +16,7 @@ use crate::mark::MarkReport;
 use crate::session::Session;
 use crate::silence::distrust;
 use crate::store::wire::as_json;
-use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
+use crate::store::{Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups, hidden, settle, term, unmarked};
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, MessageId, OrderingKey, Shard, Store,
     StoreError, TermEnd, TermId,
@@ -82,6 +82,10 @@ impl Store for MySqlStore {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.claim_in_steps(term, request).await
+    }
+
+    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
+        hidden::look(&self.database(), shard, look).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {

@@ -22,7 +22,9 @@ use crate::silence::distrust;
 use crate::sql::AnyConnection;
 use crate::store::rows::DecidedRow;
 use crate::store::term::{DESTINATIONS_KNOWN, destinations, states};
-use crate::store::{Decided, OpenedTerm, Settlement, TermCounts, Wakeups, dead, outcomes, settle, unmarked};
+use crate::store::{
+    Decided, Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups, dead, hidden, outcomes, settle, unmarked,
+};
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId, Shard,
     Store, StoreError, TermEnd, TermId,
@@ -137,6 +139,10 @@ impl Store for PostgresStore {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.claim_in_one_call(term, request).await
+    }
+
+    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
+        hidden::look(&Database::Postgres(self.pool.clone()), shard, look).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {

@@ -13,7 +13,7 @@ use sqlx::{SqlitePool, SqliteTransaction};
 
 use crate::destination::DestinationState;
 use crate::mark::MarkReport;
-use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
+use crate::store::{Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups, hidden, settle, term, unmarked};
 use crate::{
     ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd,
     TermId,
@@ -56,6 +56,10 @@ impl Store for SqliteStore {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.claim_in_steps(term, request).await
+    }
+
+    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
+        hidden::look(&self.database(), shard, look).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {

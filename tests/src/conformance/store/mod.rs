@@ -4,6 +4,7 @@ pub mod claims;
 pub mod defaults;
 pub mod destinations;
 pub mod halting;
+pub mod hidden;
 pub mod locks;
 pub mod marks;
 pub mod odd_rows;

@@ -1,0 +1,112 @@
+//! Due messages that no turn brings. The turn of a tenant is one of its oldest messages, or of the newest. Where thousands of both are for
+//! destinations that take nothing, its others are hidden: as where an application writes the same tenant in each row. So the poller also
+//! looks over all due messages, in steps.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use outbox_schema::look::Place;
+use outbox_schema::store::{Hidden, HiddenLook};
+use tokio::time::Instant;
+
+use crate::in_flight::Room;
+use crate::poller::claim::{Batch, Intake};
+use crate::term::Term;
+
+/// So many due messages a step looks at.
+const ROWS: u32 = 4096;
+
+/// The most: where claims bring nothing for destinations that have answered, each step looks at twice as many as the one before.
+const MOST_ROWS: u32 = 16_384;
+
+/// Of the destinations that have answered and rest, it is told of so many.
+const MOST_RESTING: usize = 1_024;
+
+/// After a step that finds nothing there is none for this many times as long as it took.
+const RESTS: u32 = 3;
+
+/// Nor within this time, where claims bring something for destinations that have answered.
+const EVERY: Duration = Duration::from_millis(250);
+
+/// Nor within this time where it came to the end of what is due.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Where the next step goes on, and when.
+#[derive(Debug)]
+pub struct HiddenMessages {
+    place: Place,
+    rows: u32,
+    rests_until: Instant,
+    /// Whether the last claim brought nothing for destinations that have answered, though there are such.
+    missed: bool,
+}
+
+impl Default for HiddenMessages {
+    fn default() -> Self {
+        Self { place: Place::FIRST, rows: ROWS, rests_until: Instant::now(), missed: false }
+    }
+}
+
+impl HiddenMessages {
+    /// Learns from a claim whether it brought nothing for destinations that have answered, though there are such.
+    pub fn missed(&mut self, missed: bool) {
+        self.missed = missed;
+    }
+
+    /// Learns from a step that took so long. Where messages of it were claimed, the next one looks at the same rows again.
+    fn learn(&mut self, next: Option<Place>, claimed: bool, took: Duration) {
+        let rest = match (claimed, &next) {
+            (true, _) => Duration::ZERO,
+            (false, None) => AGAIN,
+            (false, Some(_)) if self.missed => Duration::ZERO,
+            (false, Some(_)) => EVERY,
+        };
+        self.rests_until = Instant::now() + rest.max(took * RESTS);
+        if !claimed {
+            self.place = next.unwrap_or(Place::FIRST);
+        }
+        self.rows = if self.missed && !claimed { (self.rows * 2).min(MOST_ROWS) } else { ROWS };
+    }
+}
+
+impl Intake {
+    /// Claims messages that no turn brings, where a step of the look for them finds some. None once the term is over, and within it
+    /// where there is none.
+    pub(super) async fn find_hidden(&mut self, term: &Term, room: Room) -> Option<Option<Batch>> {
+        let began = Instant::now();
+        if self.turns.next().is_none() || self.turns.hidden.rests_until > began || room.takers.are_kept_for() {
+            return Some(None);
+        }
+        let channels = self.channels.current();
+        let mut admission = self.admission(&channels, room);
+        if admission.closed.is_empty() && admission.rooms.iter().all(|one| one.room > 0) {
+            return Some(None); // each destination takes something
+        }
+        let with_room = admission.rooms.iter().filter(|one| one.room > 0).map(|one| one.destination.clone());
+        let mut open = self.destinations.answered_before(MOST_RESTING);
+        let resting: HashSet<String> = open.iter().cloned().collect();
+        open.extend(with_room);
+        let excluded = self.in_flight.excluded();
+        let limit = u32::try_from(room.messages).unwrap_or(u32::MAX);
+        let HiddenMessages { place, rows, .. } = &self.turns.hidden;
+        let look = HiddenLook { from: place.clone(), rows: *rows, limit, open: &open, excluded: &excluded };
+        let Hidden { mut found, next } = match self.store.hidden(term.id.shard, &look).await {
+            Ok(hidden) => hidden,
+            Err(error) => {
+                tracing::warn!(%error, "poll.hidden_failed");
+                self.turns.hidden.learn(None, false, began.elapsed());
+                return Some(None);
+            }
+        };
+        let took = began.elapsed();
+        found.leave_out(&HashSet::new(), &admission.closed, &admission.closed_channels);
+        let mut claimed = None;
+        if !found.is_empty() {
+            let met = found.destinations().into_iter().filter(|name| resting.contains(*name));
+            self.destinations.introduce(&mut admission, met.map(str::to_owned).collect());
+            claimed = self.claim_found(term, channels, room, found, admission).await?;
+        }
+        self.turns.hidden.learn(next, claimed.is_some(), took);
+        Some(claimed.map(|(batch, _)| batch))
+    }
+}
