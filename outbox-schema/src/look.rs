@@ -5,12 +5,15 @@ use sqlx::FromRow;
 use crate::Shard;
 use crate::sql::{AnyConnection, AnyRow, Statement, Value};
 
+const END: Statement = statement!("poller/due_end");
+const COUNT: Statement = statement!("poller/due_count");
+
 /// A place among the due rows of one priority.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     priority: i64,
-    /// The last row that was looked at: `available_at` in the words of the database, and the id. None before the first row.
-    last: Option<(String, i64)>,
+    /// The last row that was looked at. None before the first one.
+    last: Option<Passed>,
 }
 
 impl Place {
@@ -18,55 +21,67 @@ impl Place {
     pub const FIRST: Self = Self { priority: 3, last: None };
 }
 
-/// A row that a step came by, without an ordering key.
-#[derive(Debug, FromRow)]
+/// A row that a step came by.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
 pub(crate) struct Passed {
-    id: i64,
+    pub(crate) id: i64,
+    /// `available_at` in the words of the database.
     at: String,
-    /// Its number among those of its priority that the step came by.
-    nth: i64,
 }
 
-/// Takes a step of at most `rows` rows from `place` on, the highest priority first. Returns the rows that `statement` returns for
-/// these names, at most `limit` and the last of a priority, and where the next step goes on: None behind all rows.
+impl AsRef<Self> for Passed {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+/// How much a step does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Most {
+    /// The most rows that it looks at.
+    pub(crate) rows: u32,
+    /// The most that it finds.
+    pub(crate) found: u32,
+}
+
+/// Takes a step from `place` on, over rows without ordering keys, the highest priority first. Returns what `statement` finds for these
+/// names, and where the next step goes on: None behind all rows.
 ///
-/// The statement has these parameters: shard, priority, `available_at` and id of the last row, the most rows, the names (two lists in
-/// JSON), and the limit. Beside those that are looked for it returns the last row that it came by.
+/// The statement has these parameters: shard, priority, `available_at` and id of the last row before its stretch, the same of the last
+/// row in it (NULL where it has no end), two lists of names in JSON, and the most rows that it returns.
 pub(crate) async fn step<R: AnyRow + AsRef<Passed>>(
     connection: &mut AnyConnection<'_>,
     statement: &'static Statement,
     shard: Shard,
     mut place: Place,
-    (rows, limit): (u32, u32),
+    most: Most,
     names: [&str; 2],
 ) -> sqlx::Result<(Vec<R>, Option<Place>)> {
-    let (mut came_by, mut left): (Vec<R>, _) = (Vec::new(), i64::from(rows));
+    let (mut found, mut rows): (Vec<R>, _) = (Vec::new(), i64::from(most.rows).max(1));
     while place.priority >= 0 {
-        let limit = i64::from(limit).saturating_sub_unsigned(came_by.len() as u64);
-        let (at, id) = place.last.as_ref().map_or((None, 0), |(at, id)| (Some(at.as_str()), *id));
-        let [one, other] = names;
-        let values: [Value<'_>; 8] = [
-            shard.into(),
-            place.priority.into(),
-            at.into(),
-            id.into(),
-            left.into(),
-            one.into(),
-            other.into(),
-            limit.into(),
-        ];
-        let found: Vec<R> = connection.rows(statement, &values).await?;
-        let count = i64::try_from(found.len()).unwrap_or(i64::MAX);
-        let last = found.last().map(AsRef::as_ref);
-        let looked_at = last.map_or(0, |last| last.nth);
-        let goes_on = last.filter(|last| count >= limit || last.nth >= left).map(|last| (last.at.clone(), last.id));
-        came_by.extend(found);
-        if goes_on.is_some() {
-            place.last = goes_on;
-            break;
+        let (at, id) = bound(place.last.as_ref());
+        let from: [Value<'_>; 4] = [shard.into(), place.priority.into(), at, id];
+        let end: Vec<Passed> = connection.rows(&END, &[&from[..], &[(rows - 1).into()]].concat()).await?;
+        let end = end.into_iter().next();
+        let (at, id) = bound(end.as_ref());
+        let left = i64::from(most.found).saturating_sub_unsigned(found.len() as u64);
+        let [one, other] = names.map(Value::from);
+        let some: Vec<R> =
+            connection.rows(statement, &[&from[..], &[at, id, one, other, left.into()]].concat()).await?;
+        let is_full = i64::try_from(some.len()).is_ok_and(|some| some >= left);
+        let last = if is_full { some.last().map(|last| last.as_ref().clone()) } else { end };
+        found.extend(some);
+        if last.is_some() {
+            place.last = last;
+            return Ok((found, Some(place)));
         }
-        left -= looked_at;
+        let passed: Vec<(i64,)> = connection.rows(&COUNT, &[&from[..], &[rows.into()]].concat()).await?;
+        rows = passed.iter().fold(rows, |rows, (passed,)| (rows - passed).max(1));
         place = Place { priority: place.priority - 1, last: None };
     }
-    Ok((came_by, Some(place).filter(|place| place.priority >= 0)))
+    Ok((found, None))
+}
+
+fn bound(row: Option<&Passed>) -> (Value<'_>, Value<'_>) {
+    row.map_or((Value::Text(None), 0.into()), |row| ((&row.at).into(), row.id.into()))
 }

@@ -237,7 +237,8 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use async_trait::async_trait;
-    use outbox_schema::destination::{Aside, BroughtBack, ByHandChange, Place};
+    use outbox_schema::destination::{Aside, BroughtBack, ByHandChange};
+    use outbox_schema::look::Place;
     use outbox_schema::{MessageId, PauseKind, TermId};
 
     use super::*;

@@ -110,3 +110,32 @@ impl Intake {
         Some(claimed.map(|(batch, _)| batch))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOK: Duration = Duration::from_millis(10);
+
+    /// How many rows the next step looks at, and how long it waits.
+    fn learned(hidden: &mut HiddenMessages, goes_on: bool, claimed: bool) -> (u32, Duration) {
+        hidden.learn(goes_on.then_some(Place::FIRST), claimed, TOOK);
+        (hidden.rows, hidden.rests_until - Instant::now())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_claims_bring_nothing_each_step_looks_at_more_and_rests_three_times_as_long_as_it_took() {
+        let mut hidden = HiddenMessages::default();
+        hidden.missed(true);
+        let steps: Vec<_> = (0..4).map(|_| learned(&mut hidden, true, false)).collect();
+        assert_eq!(steps, [8_192, 16_384, 16_384, 16_384].map(|rows| (rows, 3 * TOOK)));
+        assert_eq!(learned(&mut hidden, true, true), (ROWS, 3 * TOOK), "it found some");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_claims_bring_something_a_step_comes_now_and_then() {
+        let mut hidden = HiddenMessages::default();
+        assert_eq!(learned(&mut hidden, true, false), (ROWS, EVERY));
+        assert_eq!(learned(&mut hidden, false, false), (ROWS, AGAIN), "it came to the end");
+    }
+}

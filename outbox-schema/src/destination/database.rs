@@ -11,7 +11,7 @@ use super::statements::{
     ASIDE_CLEAR, ASIDE_KEEP, ASIDE_PUT, BRING_BACK, BY_HAND, CONFIGURED, DEFERRED, DUE, LOCKED, RAMP,
 };
 use super::{Aside, BroughtBack, ByHandChange, DestinationStore, Look};
-use crate::look::{Passed, Place, step};
+use crate::look::{Most, Passed, Place, step};
 use crate::sql::{AnyConnection, AnyTransaction, Value, read, write};
 use crate::store::lossy::Lossy;
 use crate::store::rows::pause_of;
@@ -52,24 +52,6 @@ impl From<ByHandRow> for ByHandChange {
             pause: pause_of(row.pause_kind.as_deref(), row.paused_ms),
             failures: row.failures.try_into().unwrap_or(0),
         }
-    }
-}
-
-/// A row that a look came by.
-#[derive(Debug, FromRow)]
-struct DueRow {
-    #[sqlx(flatten)]
-    passed: Passed,
-    id: i64,
-    #[sqlx(try_from = "Lossy<String>")]
-    destination: String,
-    #[sqlx(try_from = "Lossy<String>")]
-    channel: String,
-}
-
-impl AsRef<Passed> for DueRow {
-    fn as_ref(&self) -> &Passed {
-        &self.passed
     }
 }
 
@@ -184,13 +166,11 @@ async fn look_on(
     let names = as_json(doing, &asides.all.iter().map(|one| &one.destination).collect::<Vec<_>>())?;
     let channels = asides.all.iter().filter(|one| one.whole_channel).map(|one| &one.destination);
     let channels = as_json(doing, &channels.collect::<Vec<_>>())?;
-    let place = look.from.clone().unwrap_or(Place::FIRST);
+    let (place, most) = (look.from.clone().unwrap_or(Place::FIRST), Most { rows: look.rows, found: look.limit });
     let mut transaction = AnyTransaction::to_read(database).await.map_err(unavailable(doing))?;
-    let mut connection = transaction.connection();
-    let rows = step(&mut connection, &DUE, shard, place, (look.rows, look.limit), [&names, &channels]).await;
-    let (mut rows, next): (Vec<DueRow>, _) = rows.map_err(unavailable(doing))?;
+    let rows = step(&mut transaction.connection(), &DUE, shard, place, most, [&names, &channels]).await;
+    let (rows, next): (Vec<Passed>, _) = rows.map_err(unavailable(doing))?;
     transaction.commit().await.map_err(unavailable(doing))?;
-    rows.retain(|row| asides.holding(&row.destination, &row.channel).is_some());
     Ok((rows.into_iter().map(|row| row.id).collect(), next))
 }
 

@@ -3,7 +3,7 @@
 use sqlx::FromRow;
 
 use crate::claim::Found;
-use crate::look::{Passed, Place, step};
+use crate::look::{Most, Passed, Place, step};
 use crate::sql::{AnyTransaction, Statement};
 use crate::store::fitting::DueRow;
 use crate::store::steps::failed;
@@ -42,7 +42,6 @@ struct HiddenRow {
     passed: Passed,
     #[sqlx(flatten)]
     due: DueRow,
-    hidden: bool,
 }
 
 impl AsRef<Passed> for HiddenRow {
@@ -56,10 +55,9 @@ pub(crate) async fn look(database: &Database, shard: Shard, look: &HiddenLook<'_
     let doing = "looking for messages behind those of silent destinations";
     let (open, excluded) = (as_json(doing, look.open)?, as_json(doing, look.excluded)?);
     let mut transaction = AnyTransaction::to_read(database).await.map_err(failed(doing))?;
-    let (most, names) = ((look.rows, look.limit), [open.as_str(), excluded.as_str()]);
+    let (most, names) = (Most { rows: look.rows, found: look.limit }, [open.as_str(), excluded.as_str()]);
     let rows = step(&mut transaction.connection(), &HIDDEN, shard, look.from.clone(), most, names).await;
     let (rows, next): (Vec<HiddenRow>, _) = rows.map_err(failed(doing))?;
     transaction.commit().await.map_err(failed(doing))?;
-    let found = rows.into_iter().filter(|row| row.hidden).map(|row| row.due).collect();
-    Ok(Hidden { found: Found(found), next })
+    Ok(Hidden { found: Found(rows.into_iter().map(|row| row.due).collect()), next })
 }

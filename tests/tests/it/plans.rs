@@ -80,7 +80,10 @@ async fn take_each_step(outbox: &Outbox) {
     outbox.database().put_aside(&next, &[aside], &[], &mut Look::of(10)).await.unwrap();
     let open = ["http".to_owned()];
     let hidden = HiddenLook { from: Place::FIRST, rows: 10, limit: 10, open: &open, excluded: &[] };
-    assert!(store.hidden(Shard(0), &hidden).await.unwrap().found.is_empty(), "the first of each is for an open destination");
+    assert!(
+        store.hidden(Shard(0), &hidden).await.unwrap().found.is_empty(),
+        "the first of each is for an open destination"
+    );
 }
 
 #[tokio::test]

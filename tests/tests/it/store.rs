@@ -1,8 +1,8 @@
 //! Every store does the same: each behaviour, a test on every database.
 
 use outbox_tests::conformance::store::{
-    Dialect, claims, defaults, destinations, halting, hidden, locks, marks, odd_rows, on, ordering, outcomes, settling, starts,
-    strangers, terms, turns,
+    Dialect, claims, defaults, destinations, halting, hidden, locks, marks, odd_rows, on, ordering, outcomes, settling,
+    starts, strangers, terms, turns,
 };
 
 /// Makes a module of each behaviour, and in it a test for each database: a failure names its database.

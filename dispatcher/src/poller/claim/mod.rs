@@ -319,13 +319,7 @@ impl Intake {
     }
 
     /// Notes that these messages were claimed.
-    fn batch(
-        &mut self,
-        term: &Term,
-        claim: ClaimId,
-        channels: Arc<Channels>,
-        messages: Vec<Message>,
-    ) -> Batch {
+    fn batch(&mut self, term: &Term, claim: ClaimId, channels: Arc<Channels>, messages: Vec<Message>) -> Batch {
         self.attention.rouse();
         term.count_claimed(&messages);
         self.destinations.admitted(&messages);
