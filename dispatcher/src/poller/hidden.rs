@@ -1,6 +1,6 @@
-//! Due messages that no turn brings. The turn of a tenant is one of its oldest messages, or of the newest. Where thousands of both are for
-//! destinations that take nothing, its others are hidden: as where an application writes the same tenant in each row. So the poller also
-//! looks over all due messages, in steps.
+//! Due messages that no turn brings. A tenant's turn is one of its oldest messages, or of its newest. Where thousands of both are
+//! for destinations that take nothing, its others are hidden: as where an application writes the same tenant in each row. So the
+//! poller also looks over all due messages, in steps.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,16 +19,16 @@ const ROWS: u32 = 4096;
 /// The most: where claims bring nothing for destinations that have answered, each step looks at twice as many as the one before.
 const MOST_ROWS: u32 = 16_384;
 
-/// Of the destinations that have answered and rest, it is told of so many.
+/// A step is told of so many of the destinations that have answered and rest.
 const MOST_RESTING: usize = 1_024;
 
-/// After a step that finds nothing there is none for this many times as long as it took.
+/// The next step comes no sooner than after this many times as long as the last one took.
 const RESTS: u32 = 3;
 
-/// Nor within this time, where claims bring something for destinations that have answered.
+/// The same where claims bring something for destinations that have answered.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Nor within this time where it came to the end of what is due.
+/// The same where the last step came to the end of what is due.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// Where the next step goes on, and when.
@@ -80,7 +80,9 @@ impl Intake {
         let channels = self.channels.current();
         let mut admission = self.admission(&channels, room);
         if admission.closed.is_empty() && admission.rooms.iter().all(|one| one.room > 0) {
-            return Some(None); // each destination takes something
+            // Each destination takes something.
+            self.turns.hidden.rests_until = began + EVERY;
+            return Some(None);
         }
         let with_room = admission.rooms.iter().filter(|one| one.room > 0).map(|one| one.destination.clone());
         let mut open = self.destinations.answered_before(MOST_RESTING);

@@ -298,8 +298,8 @@ impl Intake {
         Some(ClaimResult::Due(batch))
     }
 
-    /// Claims of what was found, without a look. None once the term is over, and within it where nothing of that can be claimed. Returns
-    /// the batch, and what is left.
+    /// Claims of what was found, without a look. Returns the batch, and what is left. None once the term is over, and within it where
+    /// nothing of that can be claimed.
     pub(super) async fn claim_found(
         &mut self,
         term: &Term,
