@@ -16,19 +16,20 @@ use crate::term::Term;
 /// So many due messages a step looks at.
 const ROWS: u32 = 4096;
 
-/// The most: where claims bring nothing for destinations that have answered, each step looks at twice as many as the one before.
-const MOST_ROWS: u32 = 16_384;
+/// The most. Where claims bring nothing for destinations that have answered, a step looks at twice as many as the one before, unless that
+/// one was not [`QUICK`].
+const MOST_ROWS: u32 = 65_536;
+
+/// A quick step takes less. One that takes four times as long is followed by one that looks at half as many rows.
+const QUICK: Duration = Duration::from_millis(50);
 
 /// A step is told of so many of the destinations that have answered and rest.
 const MOST_RESTING: usize = 1_024;
 
-/// The next step comes no sooner than after this many times as long as the last one took.
-const RESTS: u32 = 3;
-
-/// The same where claims bring something for destinations that have answered.
+/// The next step comes no sooner than this where claims bring something for destinations that have answered.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// The same where the last step came to the end of what is due.
+/// The next step comes no sooner than this where the last one came to the end of what is due.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// Where the next step goes on, and when.
@@ -53,7 +54,8 @@ impl HiddenMessages {
         self.missed = missed;
     }
 
-    /// Learns from a step that took so long. Where messages of it were claimed, the next one looks at the same rows again.
+    /// Learns from a step that took so long: for as long there is none. Where messages of it were claimed, the next one looks at the same
+    /// rows again.
     fn learn(&mut self, next: Option<Place>, claimed: bool, took: Duration) {
         let rest = match (claimed, &next) {
             (true, _) => Duration::ZERO,
@@ -61,11 +63,16 @@ impl HiddenMessages {
             (false, Some(_)) if self.missed => Duration::ZERO,
             (false, Some(_)) => EVERY,
         };
-        self.rests_until = Instant::now() + rest.max(took * RESTS);
+        self.rests_until = Instant::now() + rest.max(took);
         if !claimed {
             self.place = next.unwrap_or(Place::FIRST);
         }
-        self.rows = if self.missed && !claimed { (self.rows * 2).min(MOST_ROWS) } else { ROWS };
+        self.rows = match took {
+            _ if claimed || !self.missed => ROWS,
+            took if took < QUICK => (self.rows * 2).min(MOST_ROWS),
+            took if took > QUICK * 4 => (self.rows / 2).max(ROWS),
+            _ => self.rows,
+        };
     }
 }
 
@@ -117,27 +124,30 @@ impl Intake {
 mod tests {
     use super::*;
 
-    const TOOK: Duration = Duration::from_millis(10);
-
     /// How many rows the next step looks at, and how long it waits.
-    fn learned(hidden: &mut HiddenMessages, goes_on: bool, claimed: bool) -> (u32, Duration) {
-        hidden.learn(goes_on.then_some(Place::FIRST), claimed, TOOK);
+    fn learned(hidden: &mut HiddenMessages, goes_on: bool, claimed: bool, took: Duration) -> (u32, Duration) {
+        hidden.learn(goes_on.then_some(Place::FIRST), claimed, took);
         (hidden.rows, hidden.rests_until - Instant::now())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn where_claims_bring_nothing_each_step_looks_at_more_and_rests_three_times_as_long_as_it_took() {
+    async fn where_claims_bring_nothing_a_step_looks_at_as_much_as_it_can_soon_and_rests_for_as_long() {
         let mut hidden = HiddenMessages::default();
         hidden.missed(true);
-        let steps: Vec<_> = (0..4).map(|_| learned(&mut hidden, true, false)).collect();
-        assert_eq!(steps, [8_192, 16_384, 16_384, 16_384].map(|rows| (rows, 3 * TOOK)));
-        assert_eq!(learned(&mut hidden, true, true), (ROWS, 3 * TOOK), "it found some");
+        let [quick, long, too_long] = [20, 100, 300].map(Duration::from_millis);
+        let mut step = |took| learned(&mut hidden, true, false, took);
+        assert_eq!(
+            [quick, quick, long, too_long].map(&mut step),
+            [(8_192, quick), (16_384, quick), (16_384, long), (8_192, too_long)]
+        );
+        assert_eq!([quick, quick, quick, quick].map(step).last(), Some(&(MOST_ROWS, quick)));
+        assert_eq!(learned(&mut hidden, true, true, quick), (ROWS, quick), "it found some");
     }
 
     #[tokio::test(start_paused = true)]
     async fn where_claims_bring_something_a_step_comes_now_and_then() {
-        let mut hidden = HiddenMessages::default();
-        assert_eq!(learned(&mut hidden, true, false), (ROWS, EVERY));
-        assert_eq!(learned(&mut hidden, false, false), (ROWS, AGAIN), "it came to the end");
+        let (mut hidden, took) = (HiddenMessages::default(), Duration::from_millis(10));
+        assert_eq!(learned(&mut hidden, true, false, took), (ROWS, EVERY));
+        assert_eq!(learned(&mut hidden, false, false, took), (ROWS, AGAIN), "it came to the end");
     }
 }
