@@ -3,7 +3,7 @@
 use sqlx::FromRow;
 
 use crate::Shard;
-use crate::sql::{AnyConnection, AnyRow, Statement, Value};
+use crate::sql::{AnyConnection, Statement, Value};
 
 const END: Statement = statement!("poller/due_end");
 const COUNT: Statement = statement!("poller/due_count");
@@ -29,57 +29,77 @@ pub(crate) struct Passed {
     at: String,
 }
 
-impl AsRef<Self> for Passed {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
-/// How much a step does.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Most {
-    /// The most rows that it looks at.
-    pub(crate) rows: u32,
-    /// The most that it finds.
-    pub(crate) found: u32,
-}
-
-/// Takes a step from `place` on, over rows without ordering keys, the highest priority first. Returns what `statement` finds for these
-/// names, and where the next step goes on: None behind all rows.
-///
-/// The statement has these parameters: shard, priority, `available_at` and id of the last row before its stretch, the same of the last
-/// row in it (NULL where it has no end), two lists of names in JSON, and the most rows that it returns.
-pub(crate) async fn step<R: AnyRow + AsRef<Passed>>(
-    connection: &mut AnyConnection<'_>,
-    statement: &'static Statement,
+/// A step over the due rows without ordering keys, the highest priority first.
+#[derive(Debug)]
+pub(crate) struct Step {
     shard: Shard,
-    mut place: Place,
-    most: Most,
-    names: [&str; 2],
-) -> sqlx::Result<(Vec<R>, Option<Place>)> {
-    let (mut found, mut rows): (Vec<R>, _) = (Vec::new(), i64::from(most.rows).max(1));
-    while place.priority >= 0 {
-        let (at, id) = bound(place.last.as_ref());
-        let from: [Value<'_>; 4] = [shard.into(), place.priority.into(), at, id];
-        let end: Vec<Passed> = connection.rows(&END, &[&from[..], &[(rows - 1).into()]].concat()).await?;
-        let end = end.into_iter().next();
-        let (at, id) = bound(end.as_ref());
-        let left = i64::from(most.found).saturating_sub_unsigned(found.len() as u64);
-        let [one, other] = names.map(Value::from);
-        let some: Vec<R> =
-            connection.rows(statement, &[&from[..], &[at, id, one, other, left.into()]].concat()).await?;
-        let is_full = i64::try_from(some.len()).is_ok_and(|some| some >= left);
-        let last = if is_full { some.last().map(|last| last.as_ref().clone()) } else { end };
-        found.extend(some);
-        if last.is_some() {
-            place.last = last;
-            return Ok((found, Some(place)));
-        }
-        let passed: Vec<(i64,)> = connection.rows(&COUNT, &[&from[..], &[rows.into()]].concat()).await?;
-        rows = passed.iter().fold(rows, |rows, (passed,)| (rows - passed).max(1));
-        place = Place { priority: place.priority - 1, last: None };
+    /// Where it goes on. None behind all rows.
+    place: Option<Place>,
+    /// How many more rows it looks at.
+    rows: i64,
+}
+
+/// The rows of one priority that a step looks at.
+#[derive(Debug)]
+pub(crate) struct Stretch {
+    shard: Shard,
+    priority: i64,
+    /// The last row before it.
+    before: Option<Passed>,
+    /// Its last row. None where it has no end.
+    last: Option<Passed>,
+}
+
+impl Step {
+    /// A step from `place` on that looks at so many rows at most, and at least at one.
+    pub(crate) fn new(shard: Shard, place: Place, rows: u32) -> Self {
+        Self { shard, place: Some(place), rows: i64::from(rows.max(1)) }
     }
-    Ok((found, None))
+
+    /// The next rows that it looks at. None where it has come to its end.
+    pub(crate) async fn next(&mut self, connection: &mut AnyConnection<'_>) -> sqlx::Result<Option<Stretch>> {
+        let Some(Place { priority, last: before }) = self.place.clone().filter(|_| self.rows > 0) else {
+            return Ok(None);
+        };
+        let mut stretch = Stretch { shard: self.shard, priority, before, last: None };
+        let [shard, priority_value, at, id, ..] = stretch.values();
+        let from = [shard, priority_value, at, id];
+        let end: Vec<Passed> = connection.rows(&END, &[&from[..], &[(self.rows - 1).into()]].concat()).await?;
+        if let Some(end) = end.into_iter().next() {
+            stretch.last = Some(end);
+            self.ends_behind(stretch.last.clone());
+        } else {
+            let passed: Vec<(i64,)> = connection.rows(&COUNT, &[&from[..], &[self.rows.into()]].concat()).await?;
+            self.rows = passed.iter().fold(self.rows, |rows, (passed,)| (rows - passed).max(1));
+            self.place = (priority > 0).then_some(Place { priority: priority - 1, last: None });
+        }
+        Ok(Some(stretch))
+    }
+
+    /// The step has brought as much as it may. The next one goes on behind this row of the `stretch`.
+    pub(crate) fn is_full(&mut self, stretch: &Stretch, last: &Passed) {
+        self.place = Some(Place { priority: stretch.priority, last: None });
+        self.ends_behind(Some(last.clone()));
+    }
+
+    fn ends_behind(&mut self, last: Option<Passed>) {
+        self.place = self.place.take().map(|place| Place { last, ..place });
+        self.rows = 0;
+    }
+
+    /// Where the next step goes on. None: there are no rows behind those.
+    pub(crate) fn goes_on(self) -> Option<Place> {
+        self.place
+    }
+}
+
+impl Stretch {
+    /// The parameters of a statement that looks for rows of the stretch: shard, priority, `available_at` and id of the last row before
+    /// it, the same of its last row (NULL where it has no end).
+    pub(crate) fn values(&self) -> [Value<'_>; 6] {
+        let [(from_at, from_id), (at, id)] = [self.before.as_ref(), self.last.as_ref()].map(bound);
+        [self.shard.into(), self.priority.into(), from_at, from_id, at, id]
+    }
 }
 
 fn bound(row: Option<&Passed>) -> (Value<'_>, Value<'_>) {

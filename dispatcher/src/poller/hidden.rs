@@ -13,11 +13,10 @@ use crate::in_flight::Room;
 use crate::poller::claim::{Batch, Intake};
 use crate::term::Term;
 
-/// So many due messages a step looks at.
+/// So many due messages a step looks at, at first: twice as many as the last one where that was [`QUICK`].
 const ROWS: u32 = 4096;
 
-/// The most. Where claims bring nothing for destinations that have answered, a step looks at twice as many as the one before, unless that
-/// one was not [`QUICK`].
+/// The most.
 const MOST_ROWS: u32 = 65_536;
 
 /// A quick step takes less. One that takes four times as long is followed by one that looks at half as many rows.
@@ -26,8 +25,9 @@ const QUICK: Duration = Duration::from_millis(50);
 /// A step is told of so many of the destinations that have answered and rest.
 const MOST_RESTING: usize = 1_024;
 
-/// The next step comes no sooner than this where claims bring something for destinations that have answered.
-const EVERY: Duration = Duration::from_millis(250);
+/// Where claims bring something for destinations that have answered, there is no step for this many times as long as the last one took.
+/// Else it is once as long.
+const RESTS: u32 = 9;
 
 /// The next step comes no sooner than this where the last one came to the end of what is due.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -54,25 +54,20 @@ impl HiddenMessages {
         self.missed = missed;
     }
 
-    /// Learns from a step that took so long: for as long there is none. Where messages of it were claimed, the next one looks at the same
-    /// rows again.
+    /// Learns from a step that took so long. Where messages of it were claimed, the next one looks at the same rows again.
     fn learn(&mut self, next: Option<Place>, claimed: bool, took: Duration) {
-        let rest = match (claimed, &next) {
-            (true, _) => Duration::ZERO,
-            (false, None) => AGAIN,
-            (false, Some(_)) if self.missed => Duration::ZERO,
-            (false, Some(_)) => EVERY,
-        };
-        self.rests_until = Instant::now() + rest.max(took);
-        if !claimed {
-            self.place = next.unwrap_or(Place::FIRST);
+        let rests = if self.missed || claimed { 1 } else { RESTS };
+        let again = if claimed || next.is_some() { Duration::ZERO } else { AGAIN };
+        self.rests_until = Instant::now() + again.max(took * rests);
+        if claimed {
+            return;
         }
-        self.rows = match took {
-            _ if claimed || !self.missed => ROWS,
-            took if took < QUICK => (self.rows * 2).min(MOST_ROWS),
-            took if took > QUICK * 4 => (self.rows / 2).max(ROWS),
-            _ => self.rows,
-        };
+        self.place = next.unwrap_or(Place::FIRST);
+        if took < QUICK {
+            self.rows = (self.rows * 2).min(MOST_ROWS);
+        } else if took > QUICK * 4 {
+            self.rows = (self.rows / 2).max(ROWS);
+        }
     }
 }
 
@@ -88,7 +83,7 @@ impl Intake {
         let mut admission = self.admission(&channels, room);
         if admission.closed.is_empty() && admission.rooms.iter().all(|one| one.room > 0) {
             // Each destination takes something.
-            self.turns.hidden.rests_until = began + EVERY;
+            self.turns.hidden.rests_until = began + AGAIN;
             return Some(None);
         }
         let with_room = admission.rooms.iter().filter(|one| one.room > 0).map(|one| one.destination.clone());
@@ -131,23 +126,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn where_claims_bring_nothing_a_step_looks_at_as_much_as_it_can_soon_and_rests_for_as_long() {
+    async fn a_step_looks_at_as_much_as_it_can_soon() {
         let mut hidden = HiddenMessages::default();
-        hidden.missed(true);
         let [quick, long, too_long] = [20, 100, 300].map(Duration::from_millis);
-        let mut step = |took| learned(&mut hidden, true, false, took);
-        assert_eq!(
-            [quick, quick, long, too_long].map(&mut step),
-            [(8_192, quick), (16_384, quick), (16_384, long), (8_192, too_long)]
-        );
-        assert_eq!([quick, quick, quick, quick].map(step).last(), Some(&(MOST_ROWS, quick)));
-        assert_eq!(learned(&mut hidden, true, true, quick), (ROWS, quick), "it found some");
+        let mut step = |took| learned(&mut hidden, true, false, took).0;
+        assert_eq!([quick, quick, long, too_long].map(&mut step), [8_192, 16_384, 16_384, 8_192]);
+        assert_eq!([quick, quick, quick, quick].map(&mut step), [16_384, 32_768, MOST_ROWS, MOST_ROWS]);
+        assert_eq!(step(too_long), MOST_ROWS / 2);
+        assert_eq!(learned(&mut hidden, true, true, quick).0, MOST_ROWS / 2, "it found some, and is taken again");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn where_claims_bring_something_a_step_comes_now_and_then() {
-        let (mut hidden, took) = (HiddenMessages::default(), Duration::from_millis(10));
-        assert_eq!(learned(&mut hidden, true, false, took), (ROWS, EVERY));
-        assert_eq!(learned(&mut hidden, false, false, took), (ROWS, AGAIN), "it came to the end");
+    async fn steps_take_a_tenth_of_the_time_and_half_where_claims_bring_nothing() {
+        let (mut hidden, took) = (HiddenMessages::default(), Duration::from_millis(40));
+        assert_eq!(learned(&mut hidden, true, false, took).1, took * 9);
+        assert_eq!(learned(&mut hidden, true, true, took).1, took, "it found some");
+        hidden.missed(true);
+        assert_eq!(learned(&mut hidden, true, false, took).1, took);
+        assert_eq!(learned(&mut hidden, false, false, took).1, AGAIN, "it came to the end");
     }
 }

@@ -11,7 +11,7 @@ use super::statements::{
     ASIDE_CLEAR, ASIDE_KEEP, ASIDE_PUT, BRING_BACK, BY_HAND, CONFIGURED, DEFERRED, DUE, LOCKED, RAMP,
 };
 use super::{Aside, BroughtBack, ByHandChange, DestinationStore, Look};
-use crate::look::{Most, Passed, Place, step};
+use crate::look::{Passed, Place, Step};
 use crate::sql::{AnyConnection, AnyTransaction, Value, read, write};
 use crate::store::lossy::Lossy;
 use crate::store::rows::pause_of;
@@ -166,12 +166,21 @@ async fn look_on(
     let names = as_json(doing, &asides.all.iter().map(|one| &one.destination).collect::<Vec<_>>())?;
     let channels = asides.all.iter().filter(|one| one.whole_channel).map(|one| &one.destination);
     let channels = as_json(doing, &channels.collect::<Vec<_>>())?;
-    let (place, most) = (look.from.clone().unwrap_or(Place::FIRST), Most { rows: look.rows, found: look.limit });
+    let place = look.from.clone().unwrap_or(Place::FIRST);
+    let (mut found, mut step) = (Vec::new(), Step::new(shard, place, look.rows));
     let mut transaction = AnyTransaction::to_read(database).await.map_err(unavailable(doing))?;
-    let rows = step(&mut transaction.connection(), &DUE, shard, place, most, [&names, &channels]).await;
-    let (rows, next): (Vec<Passed>, _) = rows.map_err(unavailable(doing))?;
+    let mut connection = transaction.connection();
+    while let Some(stretch) = step.next(&mut connection).await.map_err(unavailable(doing))? {
+        let left = i64::from(look.limit).saturating_sub_unsigned(found.len() as u64);
+        let values = [&stretch.values()[..], &[(&names).into(), (&channels).into(), left.into()]].concat();
+        let some: Vec<Passed> = connection.rows(&DUE, &values).await.map_err(unavailable(doing))?;
+        if let Some(last) = some.last().filter(|_| i64::try_from(some.len()).is_ok_and(|some| some >= left)) {
+            step.is_full(&stretch, last);
+        }
+        found.extend(some.into_iter().map(|row| row.id));
+    }
     transaction.commit().await.map_err(unavailable(doing))?;
-    Ok((rows.into_iter().map(|row| row.id).collect(), next))
+    Ok((found, step.goes_on()))
 }
 
 /// Of these rows, those that still wait, locked. What somebody else has locked is left.
