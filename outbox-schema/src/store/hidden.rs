@@ -56,7 +56,8 @@ struct HiddenRow {
     due: DueRow,
 }
 
-/// Takes a step, as [`Store::hidden`](crate::Store::hidden) says. Tenants are looked for first: of one there may be any number of rows.
+/// Takes a step, as [`Store::hidden`](crate::Store::hidden) says. Tenants are looked for first: of one there may be any number of
+/// rows.
 pub(crate) async fn look(database: &Database, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
     let doing = "looking for messages behind those of silent destinations";
     let (open, excluded) = (as_json(doing, look.open)?, as_json(doing, look.excluded)?);

@@ -197,7 +197,7 @@ async fn s8_messages_amid_thousands_of_the_same_tenant_for_silent_hosts_are_foun
     for outbox in outboxes::each().await {
         let stage = Stage::set(outbox).await;
         let (port, _) = silence().await;
-        let good = vec![format!("{}/good", stage.receiver.url()); GOOD.unsigned_abs() as usize];
+        let good: Vec<_> = (0..GOOD).map(|_| format!("{}/good", stage.receiver.url())).collect();
         for wave in 1..=WAVES {
             let hosts = hosts(6_000, port);
             let (before, behind) = hosts.split_at(3_000);

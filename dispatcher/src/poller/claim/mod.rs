@@ -180,6 +180,7 @@ impl Intake {
     /// The polls of a term begin.
     pub fn begin(&mut self) {
         self.turns.leftover.forget();
+        self.turns.hidden.forget();
         self.attention.begin();
     }
 
