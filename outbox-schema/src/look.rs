@@ -29,6 +29,12 @@ pub(crate) struct Passed {
     at: String,
 }
 
+impl AsRef<Self> for Passed {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 /// A step over the due rows without ordering keys, the highest priority first.
 #[derive(Debug)]
 pub(crate) struct Step {
@@ -37,6 +43,8 @@ pub(crate) struct Step {
     place: Option<Place>,
     /// How many more rows it looks at.
     rows: i64,
+    /// How many more it brings.
+    left: i64,
 }
 
 /// The rows of one priority that a step looks at.
@@ -51,9 +59,14 @@ pub(crate) struct Stretch {
 }
 
 impl Step {
-    /// A step from `place` on that looks at so many rows at most, and at least at one.
-    pub(crate) fn new(shard: Shard, place: Place, rows: u32) -> Self {
-        Self { shard, place: Some(place), rows: i64::from(rows.max(1)) }
+    /// A step from `place` on that looks at so many rows at most, and at least at one. It brings `limit` of them at most.
+    pub(crate) fn new(shard: Shard, place: Place, rows: u32, limit: u32) -> Self {
+        Self { shard, place: Some(place), rows: i64::from(rows.max(1)), left: limit.into() }
+    }
+
+    /// How many more rows it may bring.
+    pub(crate) fn left(&self) -> i64 {
+        self.left
     }
 
     /// The next rows that it looks at. None where it has come to its end.
@@ -68,18 +81,23 @@ impl Step {
         if let Some(end) = end.into_iter().next() {
             stretch.last = Some(end);
             self.ends_behind(stretch.last.clone());
-        } else {
+        } else if priority > 0 {
             let passed: Vec<(i64,)> = connection.rows(&COUNT, &[&from[..], &[self.rows.into()]].concat()).await?;
             self.rows = passed.iter().fold(self.rows, |rows, (passed,)| (rows - passed).max(1));
-            self.place = (priority > 0).then_some(Place { priority: priority - 1, last: None });
+            self.place = Some(Place { priority: priority - 1, last: None });
+        } else {
+            self.place = None;
         }
         Ok(Some(stretch))
     }
 
-    /// The step has brought as much as it may. The next one goes on behind this row of the `stretch`.
-    pub(crate) fn is_full(&mut self, stretch: &Stretch, last: &Passed) {
-        self.place = Some(Place { priority: stretch.priority, last: None });
-        self.ends_behind(Some(last.clone()));
+    /// Takes note of the rows that it brings of a stretch. Where these are as many as it may bring, the next step goes on behind the last.
+    pub(crate) fn brings<R: AsRef<Passed>>(&mut self, rows: &[R], stretch: &Stretch) {
+        self.left = self.left.saturating_sub_unsigned(rows.len() as u64);
+        if let Some(last) = rows.last().filter(|_| self.left <= 0) {
+            self.place = Some(Place { priority: stretch.priority, last: None });
+            self.ends_behind(Some(last.as_ref().clone()));
+        }
     }
 
     fn ends_behind(&mut self, last: Option<Passed>) {

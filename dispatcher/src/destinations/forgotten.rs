@@ -72,12 +72,18 @@ impl Destinations {
     }
 
     /// Adds the room of those of these destinations that are no strangers, or take nothing. A claim met them, and knew nothing of
-    /// them. The next claims are told of those that take nothing. Returns whether one of them does.
+    /// them: where they are more strangers than it may take, more are wanted. Returns whether one of them takes nothing.
     pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) -> bool {
-        let mut state = self.state();
         if !admission.takers.are_kept_for() && (!admission.doubts || met.len() > admission.strangers.rows as usize) {
-            state.strangers.is_wanted();
+            self.state().strangers.is_wanted();
         }
+        self.tell_of(admission, met)
+    }
+
+    /// Adds the room of those of these destinations that are no strangers, or take nothing. The next claims are told of those that take
+    /// nothing. Returns whether one of them does.
+    pub fn tell_of(&self, admission: &mut Admission, met: Vec<String>) -> bool {
+        let mut state = self.state();
         let at = self.situation(&state);
         let State { known, at_rest, .. } = &mut *state;
         let mut one_is_closed = false;

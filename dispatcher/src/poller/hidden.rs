@@ -120,7 +120,7 @@ impl Intake {
             let told: HashSet<&str> = admission.rooms.iter().map(|one| one.destination.as_str()).collect();
             let others = found.destinations().into_iter().filter(|name| !told.contains(name));
             let others = others.map(str::to_owned).collect();
-            self.destinations.introduce(&mut admission, others);
+            self.destinations.tell_of(&mut admission, others);
             claimed = self.claim_found(term, channels, room, found, admission).await?;
         }
         self.turns.hidden.learn(next, claimed.is_some(), took);

@@ -53,7 +53,7 @@ pub struct TurnTaking {
     served: Vec<Tenant>,
     /// What the last claim found and left.
     pub leftover: Leftover,
-    /// What no turn brings.
+    /// The look for messages that no turn brings.
     pub hidden: HiddenMessages,
 }
 

@@ -167,16 +167,13 @@ async fn look_on(
     let channels = asides.all.iter().filter(|one| one.whole_channel).map(|one| &one.destination);
     let channels = as_json(doing, &channels.collect::<Vec<_>>())?;
     let place = look.from.clone().unwrap_or(Place::FIRST);
-    let (mut found, mut step) = (Vec::new(), Step::new(shard, place, look.rows));
+    let (mut found, mut step) = (Vec::new(), Step::new(shard, place, look.rows, look.limit));
     let mut transaction = AnyTransaction::to_read(database).await.map_err(unavailable(doing))?;
     let mut connection = transaction.connection();
     while let Some(stretch) = step.next(&mut connection).await.map_err(unavailable(doing))? {
-        let left = i64::from(look.limit).saturating_sub_unsigned(found.len() as u64);
-        let values = [&stretch.values()[..], &[(&names).into(), (&channels).into(), left.into()]].concat();
+        let values = [&stretch.values()[..], &[(&names).into(), (&channels).into(), step.left().into()]].concat();
         let some: Vec<Passed> = connection.rows(&DUE, &values).await.map_err(unavailable(doing))?;
-        if let Some(last) = some.last().filter(|_| i64::try_from(some.len()).is_ok_and(|some| some >= left)) {
-            step.is_full(&stretch, last);
-        }
+        step.brings(&some, &stretch);
         found.extend(some.into_iter().map(|row| row.id));
     }
     transaction.commit().await.map_err(unavailable(doing))?;

@@ -56,12 +56,18 @@ struct HiddenRow {
     due: DueRow,
 }
 
+impl AsRef<Passed> for HiddenRow {
+    fn as_ref(&self) -> &Passed {
+        &self.passed
+    }
+}
+
 /// Takes a step, as [`Store::hidden`](crate::Store::hidden) says. Tenants are looked for first: of one there may be any number of
 /// rows.
 pub(crate) async fn look(database: &Database, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
     let doing = "looking for messages behind those of silent destinations";
     let (open, excluded) = (as_json(doing, look.open)?, as_json(doing, look.excluded)?);
-    let (mut found, mut step) = (Vec::new(), Step::new(shard, look.from.clone(), look.rows));
+    let (mut found, mut step) = (Vec::new(), Step::new(shard, look.from.clone(), look.rows, look.limit));
     let mut transaction = AnyTransaction::to_read(database).await.map_err(failed(doing))?;
     let mut connection = transaction.connection();
     while let Some(stretch) = step.next(&mut connection).await.map_err(failed(doing))? {
@@ -70,13 +76,10 @@ pub(crate) async fn look(database: &Database, shard: Shard, look: &HiddenLook<'_
         if tenants.is_empty() {
             continue;
         }
-        let left = i64::from(look.limit).saturating_sub_unsigned(found.len() as u64);
         let tenants = as_json(doing, &tenants)?;
-        let values = [&values[..], &[(&excluded).into(), (&tenants).into(), left.into()]].concat();
+        let values = [&values[..], &[(&excluded).into(), (&tenants).into(), step.left().into()]].concat();
         let some: Vec<HiddenRow> = connection.rows(&HIDDEN, &values).await.map_err(failed(doing))?;
-        if let Some(last) = some.last().filter(|_| i64::try_from(some.len()).is_ok_and(|some| some >= left)) {
-            step.is_full(&stretch, &last.passed);
-        }
+        step.brings(&some, &stretch);
         found.extend(some.into_iter().map(|row| row.due));
     }
     transaction.commit().await.map_err(failed(doing))?;
