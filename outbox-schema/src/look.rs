@@ -91,7 +91,8 @@ impl Step {
         Ok(Some(stretch))
     }
 
-    /// Takes note of the rows that it brings of a stretch. Where these are as many as it may bring, the next step goes on behind the last.
+    /// Takes note of the rows that it brings of a stretch. Where these are as many as it may bring, the next step goes on behind the
+    /// last of them.
     pub(crate) fn brings<R: AsRef<Passed>>(&mut self, rows: &[R], stretch: &Stretch) {
         self.left = self.left.saturating_sub_unsigned(rows.len() as u64);
         if let Some(last) = rows.last().filter(|_| self.left <= 0) {

@@ -80,8 +80,8 @@ impl Destinations {
         self.tell_of(admission, met)
     }
 
-    /// Adds the room of those of these destinations that are no strangers, or take nothing. The next claims are told of those that take
-    /// nothing. Returns whether one of them does.
+    /// Adds the room of those of these destinations that are no strangers, or take nothing. The next claims are told of those that
+    /// take nothing. Returns whether one of them does.
     pub fn tell_of(&self, admission: &mut Admission, met: Vec<String>) -> bool {
         let mut state = self.state();
         let at = self.situation(&state);
