@@ -4,6 +4,7 @@
 //! deferred, so that no claim meets them. While there is one, a claim asks about each destination that it was not told of. It
 //! takes nothing before it is known that the destination takes something.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use outbox_schema::destination::{DestinationRoom, DestinationState, MOST_TOLD};
@@ -87,7 +88,9 @@ impl Destinations {
         let at = self.situation(&state);
         let State { known, at_rest, .. } = &mut *state;
         let mut one_is_closed = false;
-        for name in met {
+        // The room of a destination is said once: a claim counts each row with each.
+        let mut said: HashSet<String> = admission.rooms.iter().map(|room| room.destination.clone()).collect();
+        for name in met.into_iter().filter(|name| said.insert(name.clone())) {
             let destination = known.get_mut(&name).or_else(|| at_rest.get_mut(&name));
             let Some(destination) = destination else { continue };
             let standing = destination.standing(&at);

@@ -8,6 +8,7 @@ mod room;
 #[cfg(test)]
 mod tests;
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -50,6 +51,16 @@ struct State {
     held_back: HashSet<MessageId>,
     /// Whether rows have left these two sets since the last call of [`InFlight::let_go`].
     let_go: bool,
+}
+
+impl State {
+    /// Adds a message, unless it is in flight already.
+    fn admits(&mut self, message: &Message) -> bool {
+        let Entry::Vacant(place) = self.messages.entry(message.id()) else { return false };
+        let row = place.insert(Row { bytes: message.weight(), channel: message.channel.clone() });
+        self.bytes += row.bytes;
+        true
+    }
 }
 
 /// A row in flight.
@@ -111,18 +122,22 @@ impl InFlight {
         }
     }
 
-    /// Adds the rows of a claim.
-    pub fn admit(&self, claim: ClaimId, messages: &[Message]) {
+    /// Adds the rows of a claim. Returns those that may be sent: none that is in flight, and each once, whatever the claim brought.
+    #[must_use]
+    pub fn admit(&self, claim: ClaimId, messages: Vec<Message>) -> Vec<Message> {
         let mut state = self.state();
         state.freed_since_claim = 0;
-        for message in messages {
-            let row = Row { bytes: message.weight(), channel: message.channel.clone() };
-            state.bytes += row.bytes;
-            state.messages.insert(message.id(), row);
+        let brought = messages.len();
+        let admitted: Vec<Message> = messages.into_iter().filter(|message| state.admits(message)).collect();
+        if !admitted.is_empty() {
+            state.claims.insert(claim, admitted.len());
         }
-        if !messages.is_empty() {
-            state.claims.insert(claim, messages.len());
+        drop(state);
+        if admitted.len() < brought {
+            let repeated = brought - admitted.len();
+            tracing::error!(claim = %claim.0, repeated, "claim.repeated: rows came twice, or are in flight: sent once");
         }
+        admitted
     }
 
     /// The claims whose last rows are among `marks`: they go with this group.

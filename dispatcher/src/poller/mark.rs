@@ -368,7 +368,7 @@ mod tests {
         let (in_flight, wakeup) = (Arc::new(InFlight::new(64, 1_000)), Arc::<Notify>::default());
         let claim = ClaimId::mint();
         let messages: Vec<_> = (0..taken).map(message).collect();
-        in_flight.admit(claim, &messages);
+        let _ = in_flight.admit(claim, messages);
         let marker = Marker {
             store: KeyedStore::new(None),
             suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),

@@ -21,6 +21,7 @@ DECLARE
     is_named boolean;
     room     integer;
     steps    integer := 0;
+    met      bigint[] := '{}';
     bases    bigint[] := '{}';
     tenants  bigint[] := '{}';
     rooms    integer[] := '{}';
@@ -29,6 +30,9 @@ BEGIN
     FOR channel IN 1 .. cardinality(p_channels) LOOP
         CONTINUE WHEN p_channels[channel] = ANY (p_closed_channels);
         base := (hashtextextended(p_channels[channel], 0) & 32767) << 48;
+        -- Channels whose names share a number share its tenants: these are looked at once.
+        CONTINUE WHEN base = ANY (met);
+        met := met || base;
         at := base - 1;
         LOOP
             SELECT (((hashtextextended(o.channel, 0) & 32767) << 48)
@@ -85,7 +89,7 @@ BEGIN
                        | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)),
                        o.priority, o.available_at) <= (of.tenant, start.priority, now())
                   AND o.id NOT IN (SELECT unnest(p_excluded))
-                  AND o.destination NOT IN (SELECT unnest(p_closed))
+                  AND o.destination NOT IN (SELECT unnest(p_closed)) AND o.channel NOT IN (SELECT unnest(p_closed_channels))
                 ORDER BY (((hashtextextended(o.channel, 0) & 32767) << 48)
                           | (hashtextextended(coalesce(o.tenant, o.destination), 0) & 281474976710655)),
                          o.priority, o.available_at, o.id LIMIT of.room) due

@@ -7,7 +7,7 @@
 use crate::Dialect;
 
 /// The version of the set. Each change of a file raises it, which a test checks.
-pub const FUNCTIONS_VERSION: i32 = 19;
+pub const FUNCTIONS_VERSION: i32 = 20;
 
 /// The files of the set. Each function comes after those that it names.
 const FUNCTIONS: [&str; 21] = [
@@ -51,7 +51,7 @@ mod tests {
     use crate::fingerprint::fnv;
 
     /// The set that has this version.
-    const DIGEST: u64 = 0x0f9e_8be0_3cb7_2048;
+    const DIGEST: u64 = 0x9ef5_9a74_34bd_37b7;
 
     #[test]
     fn a_changed_set_has_another_version() {

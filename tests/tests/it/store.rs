@@ -49,6 +49,8 @@ on_every_database! {
         closed_destinations_take_no_turn_of_their_tenant,
         turns_change_nothing_where_a_claim_takes_all_that_is_due,
         channels_take_turns,
+        channels_whose_names_share_a_number_bring_each_message_once,
+        a_closed_destination_hides_none_whose_name_shares_its_number,
         a_claim_of_few_tenants_does_without_a_walk,
         a_claim_beside_tenants_of_which_none_has_room_brings_nothing,
         each_tenant_has_its_part_of_a_claim,

@@ -39,6 +39,18 @@ async fn of_what_is_kept_one_message_goes_to_each_destination_that_has_answered_
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_room_of_a_destination_is_said_once_to_a_claim() {
+    let destinations = answering(Limits::default(), &["known", "other"]);
+    let mut admission = destinations.admission(1 << 20, Takers::All);
+    let names = ["known", "other", "known"].map(str::to_owned).to_vec();
+    destinations.introduce(&mut admission, names.clone());
+    destinations.tell_of(&mut admission, names);
+    let mut said: Vec<_> = admission.rooms.iter().map(|room| room.destination.as_str()).collect();
+    said.sort_unstable();
+    assert_eq!(said, ["hook", "known", "other"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_several_want_more_each_has_as_much_of_seven_eighths_of_the_slots() {
     let destinations = answering(Limits::default(), &["late", "quick", "rests"]);
     tokio::time::advance(REST_BEGINS).await;

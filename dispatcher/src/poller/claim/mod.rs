@@ -319,12 +319,12 @@ impl Intake {
         Some(Some((self.batch(term, claim, channels, claimed.messages), claimed.found)))
     }
 
-    /// Notes that these messages were claimed.
+    /// Notes that these messages were claimed. The batch is a set: each is sent once.
     fn batch(&mut self, term: &Term, claim: ClaimId, channels: Arc<Channels>, messages: Vec<Message>) -> Batch {
         self.attention.rouse();
+        let messages = self.in_flight.admit(claim, messages);
         term.count_claimed(&messages);
         self.destinations.admitted(&messages);
-        self.in_flight.admit(claim, &messages);
         self.metrics.in_flight(self.in_flight.count());
         Batch { claim, channels, messages }
     }

@@ -6,7 +6,7 @@ use sqlx::FromRow;
 use sqlx::types::Json;
 
 use super::errors::failed;
-use super::glance::turns_of;
+use super::glance::{channel_number, rooms_of_turns};
 use super::{MySqlStore, Step, highest, lowest};
 use crate::claim::{Found, Head, Heads, PRIORITIES};
 use crate::literal::{spelled_out, spelled_text, text};
@@ -245,9 +245,9 @@ impl<'a> ClaimParameters<'a> {
         let mut met: HashSet<i64> = walked.iter().map(|row| row.id).chain(newest.iter().copied()).collect();
         met.extend(self.served(step, turns, &excluded).await?);
         let mut firsts = self.tenants(step, turns).await?;
-        // A tenant that is a closed destination may have any number of rows: they are not read.
-        let closed = turns_of(self.request, self.request.closed.iter().map(|name| (name.as_str(), ())));
-        firsts.retain(|(turn, ..)| !closed.contains_key(turn));
+        // A tenant that is a destination without room may have any number of rows: they are not read.
+        let rooms = rooms_of_turns(self.request);
+        firsts.retain(|(turn, ..)| rooms.get(turn) != Some(&0));
         let tenants: HashSet<i64> = firsts.iter().map(|(turn, ..)| *turn).collect();
         let (before, few) = (met.len(), tenants.len() <= FEW);
         let smallest = self.parts(&tenants).smallest();
@@ -338,8 +338,9 @@ impl<'a> ClaimParameters<'a> {
         // The ring has 32 bits here.
         let from = turns.from >> 16;
         let stretches = [(from, 1 << 32), (0, from)];
+        // Channels whose names share a number share its tenants: these are looked for once.
         let fair = self.request.channels.iter().filter(|channel| channel.fair);
-        let fair: Vec<&str> = fair.map(|channel| channel.name.as_str()).collect();
+        let fair: BTreeMap<i64, &str> = fair.map(|one| (channel_number(&one.name), one.name.as_str())).collect();
         let mut firsts = Vec::new();
         for (from, until) in stretches {
             let branch = |channel: &&str| {
@@ -353,7 +354,7 @@ impl<'a> ClaimParameters<'a> {
                 ];
                 spelled_text(query!("mysql/poller/claim_tenants"), &values)
             };
-            let statement = fair.iter().map(branch).collect::<Vec<_>>().join("\nUNION ALL\n");
+            let statement = fair.values().map(branch).collect::<Vec<_>>().join("\nUNION ALL\n");
             if from == until || fair.is_empty() {
                 continue;
             }

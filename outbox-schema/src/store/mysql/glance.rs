@@ -1,6 +1,6 @@
 //! Claims beside few tenants: they do without a walk. What each tenant has due is read from the index of turns.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 use sqlx::AssertSqlSafe;
@@ -29,8 +29,7 @@ impl ClaimParameters<'_> {
         for (turn, priority, _) in firsts {
             tenants.entry(turn).or_default().push(priority);
         }
-        let rooms = self.request.rooms.iter().map(|one| (one.destination.as_str(), one.room));
-        let rooms = turns_of(self.request, rooms.chain(self.request.closed.iter().map(|closed| (closed.as_str(), 0))));
+        let rooms = rooms_of_turns(self.request);
         let room = |(turn, _): &(i64, Vec<i16>)| rooms.get(turn).copied();
         let Some(shares) = glance_shares(tenants.into_iter().collect(), room, self.request) else { return Ok(None) };
         let rows = self.shares_at_once(step, &shares).await?;
@@ -58,13 +57,26 @@ impl ClaimParameters<'_> {
     }
 }
 
-/// What is said of destinations, by the number that each has as a tenant of each channel: the column `turn`.
-pub(super) fn turns_of<'a, T: Copy>(
-    request: &ClaimRequest<'_>,
-    destinations: impl Iterator<Item = (&'a str, T)>,
-) -> HashMap<i64, T> {
-    let sum = |text: &str| i64::from(CRC32.checksum(text.as_bytes()));
-    let channels: Vec<i64> = request.channels.iter().map(|channel| (sum(&channel.name) & 0x7fff) << 32).collect();
-    let numbered = destinations.map(|(name, said)| (sum(name), said));
-    numbered.flat_map(|(number, said)| channels.iter().map(move |channel| (channel | number, said))).collect()
+/// The room of destinations, by the number that each has as a tenant of each channel: the column `turn`. Of several that share a number,
+/// the most.
+pub(super) fn rooms_of_turns(request: &ClaimRequest<'_>) -> HashMap<i64, u32> {
+    let channels: HashSet<i64> = request.channels.iter().map(|channel| channel_number(&channel.name)).collect();
+    let closed = request.closed.iter().map(|closed| (closed.as_str(), 0));
+    let mut rooms = HashMap::new();
+    for (name, room) in request.rooms.iter().map(|one| (one.destination.as_str(), one.room)).chain(closed) {
+        for channel in &channels {
+            let most = rooms.entry(channel << 32 | crc32(name)).or_default();
+            *most = room.max(*most);
+        }
+    }
+    rooms
+}
+
+/// The number of a channel, in which the numbers of its tenants begin. Two names may share one.
+pub(super) fn channel_number(name: &str) -> i64 {
+    crc32(name) & 0x7fff
+}
+
+fn crc32(text: &str) -> i64 {
+    i64::from(CRC32.checksum(text.as_bytes()))
 }

@@ -1,6 +1,6 @@
 //! Whose turn it is where more is due than a claim takes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use outbox_schema::destination::DestinationRoom;
 use outbox_schema::{ChannelTerms, ClaimId, ClaimRequest, Message, Strangers, Tenant, Turns};
@@ -150,6 +150,56 @@ pub async fn channels_take_turns(outbox: &Outbox) {
         let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
         let once = claimed.iter().filter(|message| message.channel == "once").count();
         assert_eq!((claimed.len(), once), (20, 10), "{turns:?}");
+    }
+}
+
+/// Numbers stand for the names of channels where turns are found, and names may share one: the first two on PostgreSQL, the others on
+/// MySQL. Whatever a claim finds twice, it brings once.
+pub async fn channels_whose_names_share_a_number_bring_each_message_once(outbox: &Outbox) {
+    let [numbers @ .., closed] = ["partner-145", "partner-423", "erp", "erp-40", "closed"];
+    let named = |name: &str| ChannelTerms { name: name.to_owned(), ..http() };
+    let all = numbers.map(named);
+    for (first, second) in [(0, 1), (1, 0), (2, 3), (3, 2)] {
+        // Only one of the two has messages, then both have.
+        for round in 0..2 {
+            outbox.execute("DELETE FROM outbox").await;
+            for (channel, rows) in [(first, 60), (second, 40 * round)] {
+                let channel = format!("'{}'", all[channel].name);
+                write(outbox, rows, &[("channel", &channel), ("target", &to("one"))]).await;
+                write(outbox, rows, &[("channel", &channel), ("target", &to("another"))]).await;
+            }
+            let channels = [all[first].clone(), named(closed), all[second].clone()];
+            for turns in WITH_A_WALK_OR_WITHOUT {
+                let term = outbox.term(&channels).await;
+                let ask = ClaimRequest { turns: Some(turns), ..request(&channels) };
+                let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+                let ids: BTreeSet<i64> = claimed.iter().map(|message| message.id).collect();
+                assert_eq!((ids.len(), claimed.len()), (100, 100), "{} {turns:?}", all[first].name);
+                // A pause holds a channel by its name.
+                let paused = [all[first].name.clone()];
+                let term = outbox.term(&channels).await;
+                let ask = ClaimRequest { turns: Some(turns), closed_channels: &paused, ..request(&channels) };
+                let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+                assert!(claimed.iter().all(|message| message.channel != paused[0]), "{paused:?} {turns:?}");
+                assert_eq!(claimed.is_empty(), round == 0, "{paused:?} {turns:?}");
+            }
+        }
+    }
+}
+
+/// These two have one checksum, which is the number of a tenant on MySQL.
+pub async fn a_closed_destination_hides_none_whose_name_shares_its_number(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    write(outbox, 60, &[("target", &to("noisy"))]).await;
+    write(outbox, 5, &[("target", &to("nidmovh"))]).await;
+    between(outbox, &[("target", &to("bubanxn"))], 2).await;
+    let closed = ["https://nidmovh.example:443".to_owned()];
+    let rooms = [DestinationRoom { destination: "https://bubanxn.example:443".to_owned(), room: 100 }];
+    for turns in WITH_A_WALK_OR_WITHOUT {
+        let ask = ClaimRequest { limit: 20, turns: Some(turns), closed: &closed, rooms: &rooms, ..request(&channels) };
+        let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+        assert_eq!(of_tenants(&claimed).get("https://bubanxn.example:443"), Some(&2), "{turns:?}");
     }
 }
 

@@ -202,8 +202,7 @@ impl<'a> Replicas<'a> {
         self.parking.open().await;
         let claimed = answer.await.unwrap().unwrap();
         let owner = &mut self.fleet[replica];
-        owner.in_flight.admit(claim, &claimed.messages);
-        for message in claimed.messages {
+        for message in owner.in_flight.admit(claim, claimed.messages) {
             let term = owner.term.clone().unwrap();
             let verdict = (Verdict::Unsent, "unsent");
             owner.out.insert(message.id(), Out { term, claim, message, on_the_wire: false, verdict });
