@@ -2,6 +2,7 @@
 //! The good ones go out soon, every row that the database took has an outcome or waits for one, and no replica panics or takes
 //! more memory than its settings say.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use outbox_schema::{Database, Dialect};
@@ -25,6 +26,9 @@ const GOOD: usize = 10;
 /// The rows of a flood: well written, all of one kind. Fewer where each takes its time.
 const FLOOD: usize = 2_000;
 const SLOW_FLOOD: usize = 400;
+
+/// How many channels there are beside those that stand for something.
+const MANY: usize = 60;
 
 /// Where one row stops others, these wait for minutes. The machine may be busy with other tests.
 const SOON: Duration = Duration::from_secs(20);
@@ -80,9 +84,10 @@ impl<'a> Stage<'a> {
         let database = schema.map(|schema| format!("[database]\nschema = \"{schema}\"\n")).unwrap_or_default();
         let odd = Receiver::start(Duration::ZERO);
         let told = format!("on_dead = {{ channel = \"told\", target = \"{}/204\" }}\n", odd.url());
+        let many: String = many_channels().map(|name| format!("[channels.{name}]\n{channel}")).collect();
         let settings = format!(
             "{database}[dispatch]\nmax_bytes = \"{MAX_BYTES} KiB\"\n[retry]\nbase = \"100ms\"\nmax = \"1s\"\n\
-             [channels.http]\n{channel}{told}[channels.once]\nin_doubt = \"dead_letter\"\n{channel}{told}[channels.told]\n{channel}"
+             [channels.http]\n{channel}{told}[channels.once]\nin_doubt = \"dead_letter\"\n{channel}{told}[channels.told]\n{channel}{many}"
         );
         let mut replica = Program::new(dispatcher, &settings).start_for_good();
         for (path, manner) in [
@@ -146,12 +151,40 @@ impl<'a> Stage<'a> {
         assert_eq!(self.owner.number(UNTOLD).await, 0, "each dead letter is told, and once");
         let keys: Vec<_> = self.good.requests().into_iter().map(|request| request.key).collect();
         assert_eq!(keys.len(), STEPS * GOOD, "each good message is sent once: {keys:?}");
+        self.repeats_nothing_without_a_doubt().await;
         let (peak, allowed) = (peak_memory(self.replica.pid()), MAX_BYTES + ROOM);
         assert!(peak <= allowed, "{peak} KiB, {allowed} are allowed");
         let (code, log) = self.replica.stop(Signal::TERM).await;
         assert_eq!(code, Some(0), "{log}");
         assert!(!log.contains("panicked"), "{log}");
     }
+}
+
+impl Stage<'_> {
+    /// Whatever the odd receiver accepted more than once was in doubt before.
+    async fn repeats_nothing_without_a_doubt(&self) {
+        let mut accepted: BTreeMap<String, i64> = BTreeMap::new();
+        for request in self.targets.odd.requests() {
+            if request.status.is_some_and(|status| (200..300).contains(&status)) && !request.key.is_empty() {
+                *accepted.entry(request.key).or_default() += 1;
+            }
+        }
+        for (key, times) in accepted.into_iter().filter(|(_, times)| *times > 1) {
+            let doubts = format!(
+                "SELECT count(*) FROM outbox_attempt a JOIN outbox o ON o.id = a.message_id
+                 WHERE a.outcome = 'in_doubt' AND o.idempotency_key = {}",
+                literal(self.owner.dialect(), &key)
+            );
+            assert!(self.owner.number(&doubts).await >= times - 1, "{key} was accepted {times} times");
+        }
+    }
+}
+
+/// Names of channels beside the others. Some share the number that stands for a name where turns are found: the first two on PostgreSQL,
+/// the next two on MySQL.
+fn many_channels() -> impl Iterator<Item = String> {
+    let named = ["partner-145", "partner-423", "erp", "erp-40"].map(str::to_owned);
+    named.into_iter().chain((0..MANY).map(|number| format!("many-{number}")))
 }
 
 /// The dead letters of channels that tell of them, but for the messages that tell.
@@ -349,17 +382,20 @@ impl Targets {
     fn flood(&self, dice: &mut Dice, dialect: Dialect) -> String {
         let host =
             |dice: &mut Dice| format!("http://127.{}.{}.{}", 1 + dice.below(250), dice.below(250), 1 + dice.below(250));
-        let kind = dice.below(5);
+        let kind = dice.below(6);
         let (priority, tenant) = (dice.below(4), dice.one_of(&["NULL", "'noisy'"]));
         let path = dice.one_of(&STATUSES);
+        let channels: Vec<String> = ["http".to_owned()].into_iter().chain(many_channels()).take(5).collect();
+        let channel = dice.one_of(&channels.iter().map(String::as_str).collect::<Vec<_>>()).to_owned();
         let rows = (0..if kind == 0 { SLOW_FLOOD } else { FLOOD }).map(|_| {
             let target = match kind {
                 0 => format!("{}:{}/", host(dice), self.silent),
                 1 | 2 => format!("{}:{}/", host(dice), self.closed),
                 3 => format!("{}/{path}", self.odd.url()),
+                4 => format!("{}/ok", self.odd.url()),
                 _ => format!("{}/", self.busy.url()),
             };
-            format!("('http', {}, '{{}}', {priority}, {tenant})", literal(dialect, &target))
+            format!("('{channel}', {}, '{{}}', {priority}, {tenant})", literal(dialect, &target))
         });
         let rows: Vec<_> = rows.collect();
         format!("INSERT INTO outbox (channel, target, payload, priority, tenant) VALUES {}", rows.join(", "))
@@ -377,7 +413,10 @@ impl Targets {
         let mut values = vec![("target", literal(&self.target(dice))), ("payload", literal(&payload(dice)))];
         let now_and_then = |dice: &mut Dice| dice.below(5) == 0;
         if now_and_then(dice) {
-            values.push(("channel", literal(dice.one_of(&["once", "once", "nobody's", "", "HTTP", "http "]))));
+            let many: Vec<String> = many_channels().collect();
+            let odd = ["once", "once", "nobody's", "", "HTTP", "http "];
+            let names: Vec<&str> = odd.into_iter().chain(many.iter().map(String::as_str)).collect();
+            values.push(("channel", literal(dice.one_of(&names))));
         }
         if now_and_then(dice) {
             values.push(("headers", literal(&headers(dice))));
