@@ -180,8 +180,8 @@ impl Stage<'_> {
     }
 }
 
-/// Names of channels beside the others. Some share the number that stands for a name where turns are found: the first two on PostgreSQL,
-/// the next two on MySQL.
+/// Names of channels beside the others. Some share the number that stands for a name where turns are found: the first two on
+/// PostgreSQL, the next two on MySQL.
 fn many_channels() -> impl Iterator<Item = String> {
     let named = ["partner-145", "partner-423", "erp", "erp-40"].map(str::to_owned);
     named.into_iter().chain((0..MANY).map(|number| format!("many-{number}")))

@@ -57,8 +57,8 @@ impl ClaimParameters<'_> {
     }
 }
 
-/// The room of destinations, by the number that each has as a tenant of each channel: the column `turn`. Of several that share a number,
-/// the most.
+/// The room of destinations, by the number that each has as a tenant of each channel: the column `turn`. Of several that share a
+/// number, the most.
 pub(super) fn rooms_of_turns(request: &ClaimRequest<'_>) -> HashMap<i64, u32> {
     let channels: HashSet<i64> = request.channels.iter().map(|channel| channel_number(&channel.name)).collect();
     let closed = request.closed.iter().map(|closed| (closed.as_str(), 0));
