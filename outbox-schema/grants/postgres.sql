@@ -47,5 +47,6 @@ GRANT EXECUTE ON FUNCTION
     :"schema".outbox_ordered_heads, :"schema".outbox_cancelling, :"schema".outbox_claimed, :"schema".outbox_claim_due,
     :"schema".outbox_fit, :"schema".outbox_defer_unknown, :"schema".outbox_take, :"schema".outbox_take_found,
     :"schema".outbox_taken_rows, :"schema".outbox_turns, :"schema".outbox_glance, :"schema".outbox_fitting,
-    :"schema".outbox_mark, :"schema".outbox_mark_delivered, :"schema".outbox_settle, :"schema".outbox_fresh_plans
+    :"schema".outbox_mark, :"schema".outbox_mark_free, :"schema".outbox_mark_delivered, :"schema".outbox_settle,
+    :"schema".outbox_fresh_plans
     TO :"dispatcher";

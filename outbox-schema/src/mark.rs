@@ -227,7 +227,6 @@ pub struct AttemptRecord {
 pub struct MarkReport {
     /// Rows whose mark was refused because they had moved on.
     pub fenced: Vec<MessageId>,
-    /// Rows that another transaction has locked: their marks are not written, and may be tried again. MySQL and MariaDB alone know
-    /// them: there an application needs no right to change a row to lock it.
+    /// Rows that another transaction has locked: their marks are not written, and may be tried again. SQLite has none.
     pub held: Vec<MessageId>,
 }

@@ -1,5 +1,5 @@
 -- Decide the rows that earlier terms left in doubt, once the settling time of their claim is over. A row that the database itself
--- refuses, as by a trigger that the application added, keeps its claim, and no other row waits for it.
+-- refuses, as by a trigger that the application added, or that somebody has locked, keeps its claim, and no other row waits for it.
 CREATE OR REPLACE FUNCTION outbox_settle(
     p_shard smallint, p_epoch bigint, p_holder varchar,
     p_channels varchar[], p_resend boolean[], p_max_attempts integer[]
@@ -41,6 +41,8 @@ BEGIN
         WHERE c.id = ANY (settled) ORDER BY o.id
     LOOP
         BEGIN
+            -- Nobody waits for a row that somebody else has locked.
+            PERFORM FROM outbox o WHERE o.id = doubt.id FOR NO KEY UPDATE NOWAIT;
             UPDATE outbox o
             SET status = CASE WHEN doubt.resend AND NOT doubt.used_up THEN 'PENDING' ELSE 'DEAD' END,
                 dead_reason = CASE WHEN NOT doubt.resend THEN 'in_doubt' WHEN doubt.used_up THEN 'exhausted' END,
@@ -63,8 +65,8 @@ BEGIN
             epochs := epochs || doubt.epoch;
             RETURN NEXT;
         EXCEPTION
-            -- As errors.rs has it: what is about the row, and what a trigger raises.
-            WHEN plpgsql_error OR integrity_constraint_violation OR data_exception OR with_check_option_violation
+            -- As errors.rs has it: what is about the row, and what a trigger raises. And a row that is locked.
+            WHEN lock_not_available OR plpgsql_error OR integrity_constraint_violation OR data_exception OR with_check_option_violation
                  OR program_limit_exceeded OR triggered_action_exception THEN
                 RAISE WARNING 'message % cannot be settled: %', doubt.id, SQLERRM;
                 settled := array_remove(settled, doubt.claim);

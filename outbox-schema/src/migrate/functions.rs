@@ -10,7 +10,7 @@ use crate::Dialect;
 pub const FUNCTIONS_VERSION: i32 = 20;
 
 /// The files of the set. Each function comes after those that it names.
-const FUNCTIONS: [&str; 21] = [
+const FUNCTIONS: [&str; 22] = [
     sql_file!("functions/postgres/outbox_fresh_plans"),
     sql_file!("functions/postgres/outbox_begin_term"),
     sql_file!("functions/postgres/outbox_require_term"),
@@ -27,6 +27,7 @@ const FUNCTIONS: [&str; 21] = [
     sql_file!("functions/postgres/outbox_fitting"),
     sql_file!("functions/postgres/outbox_take"),
     sql_file!("functions/postgres/outbox_mark_delivered"),
+    sql_file!("functions/postgres/outbox_mark_free"),
     sql_file!("functions/postgres/outbox_mark"),
     sql_file!("functions/postgres/outbox_settle"),
     sql_file!("functions/postgres/outbox_cancel"),

@@ -236,8 +236,13 @@ async fn replicas_that_start_lead_and_hand_over_meet_no_deadlock_on_mysql() {
 }
 
 #[tokio::test]
-async fn whoever_settles_locks_rows_by_their_ids_on_postgres() {
-    on(Dialect::Postgres, locks::whoever_settles_locks_rows_by_their_ids).await;
+async fn a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_mark_on_postgres() {
+    on(Dialect::Postgres, locks::a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_mark).await;
+}
+
+#[tokio::test]
+async fn a_row_in_doubt_that_an_application_has_locked_holds_up_no_other_decision_on_postgres() {
+    on(Dialect::Postgres, locks::a_row_in_doubt_that_an_application_has_locked_holds_up_no_other_decision).await;
 }
 
 #[tokio::test]

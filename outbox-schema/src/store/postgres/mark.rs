@@ -15,8 +15,8 @@ const DOING: &str = "marking messages";
 
 impl PostgresStore {
     /// Most groups are plain deliveries, for which a leaner statement does. Where it does not take all of them, the statement
-    /// for all marks tells which are fenced and which were marked already. Each is a transaction of its own in one round trip, but
-    /// where outcomes are told: those are written in one transaction with the marks.
+    /// for all marks tells which are fenced or held, and which were marked already. Each is a transaction of its own in one round
+    /// trip, but where outcomes are told: those are written in one transaction with the marks.
     pub(super) async fn mark_group(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let rows = MarkRow::all(marks);
         let finished: Vec<Uuid> = finished.iter().map(|claim| claim.0).collect();
@@ -83,12 +83,14 @@ async fn mark(
     claims: &[Uuid],
     finished: &[Uuid],
 ) -> Result<MarkReport, StoreError> {
-    let fenced: Vec<i64> = sqlx::query_scalar(query!("postgres/poller/mark"))
+    let refused: Vec<(i64, bool)> = sqlx::query_as(query!("postgres/poller/mark"))
         .bind(as_json(DOING, rows)?)
         .bind(claims)
         .bind(finished)
         .fetch_all(database)
         .await
         .map_err(|error| failed(DOING, error))?;
-    Ok(MarkReport { fenced: fenced.into_iter().map(MessageId).collect(), held: Vec::new() })
+    let (held, fenced): (Vec<_>, Vec<_>) = refused.into_iter().partition(|(_, is_held)| *is_held);
+    let [fenced, held] = [fenced, held].map(|rows| rows.into_iter().map(|(id, _)| MessageId(id)).collect());
+    Ok(MarkReport { fenced, held })
 }

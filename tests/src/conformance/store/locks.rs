@@ -16,7 +16,6 @@ use outbox_schema::{
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection};
 
 use super::{Dialect, Outbox, delivered, http, ids, mark, request};
-use crate::eventually;
 
 /// Longer than a statement waits for a lock before it is refused: whoever waits for one fails by that.
 const PROMPTLY: Duration = Duration::from_secs(30);
@@ -55,14 +54,10 @@ impl Locker {
         locker
     }
 
-    /// Locks a row, unless somebody else has.
-    async fn lock(&mut self, id: MessageId) -> sqlx::Result<()> {
-        self.run(&format!("SELECT id FROM outbox WHERE id = {} FOR UPDATE NOWAIT", id.0)).await
-    }
-
-    /// Locks a row as MySQL and MariaDB let everybody do who may read its id.
+    /// Locks a row. MySQL and MariaDB let everybody do this who may read its id.
     async fn share(&mut self, id: MessageId) {
-        self.run(&format!("SELECT id FROM outbox WHERE id = {} LOCK IN SHARE MODE", id.0)).await.unwrap();
+        let mode = if matches!(self, Self::Postgres(_)) { "FOR SHARE" } else { "LOCK IN SHARE MODE" };
+        self.run(&format!("SELECT id FROM outbox WHERE id = {} {mode}", id.0)).await.unwrap();
     }
 
     async fn run(&mut self, sql: &str) -> sqlx::Result<()> {
@@ -72,22 +67,6 @@ impl Locker {
             Self::MySql(connection) => connection.execute(sql).await.map(drop),
         }
     }
-}
-
-/// Waits until some connection waits for a lock.
-async fn somebody_waits(outbox: &Outbox) {
-    let waits = if outbox.dialect == Dialect::Postgres {
-        "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    } else {
-        "information_schema.innodb_trx t JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
-         WHERE p.db = DATABASE() AND t.trx_state = 'LOCK WAIT'"
-    };
-    eventually("somebody waits for a lock", PROMPTLY, async || {
-        // InnoDB shows the same picture for as long as it is asked more often than ten times a second.
-        tokio::time::sleep(Duration::from_millis(150)).await;
-        (outbox.count(waits).await > 0).then_some(())
-    })
-    .await;
 }
 
 async fn promptly<T>(what: &str, step: impl Future<Output = T>) -> T {
@@ -143,48 +122,29 @@ pub async fn an_open_transaction_of_an_application_holds_up_nobody(outbox: &Outb
     promptly("the trial of a replica that starts", database.trial()).await.unwrap();
 }
 
-/// A batch has its rows in another order, by priority and turns: two that lock in different orders can be in a deadlock. (On MySQL
-/// nobody waits for the lock of a row.)
-pub async fn whoever_settles_locks_rows_by_their_ids(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    let low = outbox.insert(&[]).await;
-    let high = outbox.insert(&[("priority", "3")]).await;
-    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
-    assert_eq!(ids(&claimed.messages), [high.0, low.0]);
-    let later = outbox.term(&channels).await;
-    outbox.age_claims(Duration::from_hours(1)).await;
-
-    let mut other = Locker::begin(outbox).await;
-    other.lock(low).await.unwrap();
-    let settling = outbox.store.settle(&later, &channels, &[]);
-    let meanwhile = async {
-        somebody_waits(outbox).await;
-        other.lock(high).await.expect("it is not locked before the row with the lower id");
-        other.run("COMMIT").await.unwrap();
-    };
-    let (settled, ()) = tokio::join!(settling, meanwhile);
-    assert_eq!(settled.unwrap().decided.len(), 2);
-}
-
-/// An application may lock rows of MySQL and MariaDB for as long as it likes.
+/// An application may lock rows of MySQL and MariaDB for as long as it likes, and whoever has the right to change one those of
+/// PostgreSQL. Plain deliveries have a statement of their own there, retries go with the statement for all marks.
 pub async fn a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_mark(outbox: &Outbox) {
     let (channels, store) = ([http()], &outbox.store);
     let term = outbox.term(&channels).await;
-    let (locked, free) = (outbox.insert(&[]).await, outbox.insert(&[]).await);
+    let (locked, free, retried) = (outbox.insert(&[]).await, outbox.insert(&[]).await, outbox.insert(&[]).await);
     let ask = request(&channels);
     let claimed = store.claim(&term, &ask).await.unwrap();
-    let marks: Vec<_> = claimed.messages.iter().map(|row| delivered(&term, ask.claim, row)).collect();
+    let [one, two, three] = &claimed.messages[..] else { panic!("{claimed:?}") };
+    let plain = [delivered(&term, ask.claim, one), delivered(&term, ask.claim, two)];
+    let retry = Verdict::Retry { after: Duration::from_hours(1) };
+    let mixed = [plain[0].clone(), mark(&term, ask.claim, three, retry, "retry")];
     let mut application = Locker::begin(outbox).await;
     application.share(locked).await;
-    for _ in 0..2 {
-        let report = promptly("a mark", store.mark(&marks, &[ask.claim])).await.unwrap();
+    for marks in [&plain, &plain, &mixed, &mixed] {
+        let report = promptly("a mark", store.mark(marks, &[ask.claim])).await.unwrap();
         assert_eq!(report, MarkReport { held: vec![locked], fenced: Vec::new() });
     }
     assert_eq!(outbox.message(free).await.status, "SUCCESS");
+    assert_eq!(outbox.message(retried).await.attempts, 1);
     assert_eq!(outbox.message(locked).await.status, "PENDING");
     application.run("COMMIT").await.unwrap();
-    assert_eq!(store.mark(&marks[..1], &[ask.claim]).await.unwrap(), MarkReport::default());
+    assert_eq!(store.mark(&plain[..1], &[ask.claim]).await.unwrap(), MarkReport::default());
     assert_eq!(outbox.message(locked).await.status, "SUCCESS");
     assert_eq!(outbox.count("outbox_claim").await, 0);
 }

@@ -108,7 +108,7 @@ pub async fn a_mark_finds_its_claim_by_the_index(outbox: &Outbox) {
         "SELECT outbox_mark_delivered(ARRAY['{claim}'::uuid], ARRAY['{claim}'::uuid], ARRAY['{claim}'::uuid],
                                       ARRAY[{id}], ARRAY[0], ARRAY[1], ARRAY[200], ARRAY[NULL::text])"
     );
-    let any = format!("SELECT outbox_mark('[]', ARRAY['{claim}'::uuid], ARRAY['{claim}'::uuid])");
+    let any = format!("SELECT outbox_mark_free('[]', ARRAY['{claim}'::uuid], ARRAY['{claim}'::uuid])");
     for call in [any, delivered] {
         // Counted for each connection, until it reports to the server: a new one has counted nothing.
         let mut connection = sqlx::PgConnection::connect(outbox.url()).await.unwrap();
