@@ -97,6 +97,10 @@ impl Store for InTime<dyn Store> {
         self.asked("claiming messages", self.port.claim(term, request)).await
     }
 
+    async fn release(&self, shard: Shard, claim: ClaimId) -> Result<(), StoreError> {
+        self.asked("releasing a claim", self.port.release(shard, claim)).await
+    }
+
     async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
         self.asked("looking for hidden messages", self.port.hidden(shard, look)).await
     }

@@ -52,6 +52,10 @@ impl Store for StoreHealth {
         self.answering.watch(self.store.claim(term, request), is_trouble).await
     }
 
+    async fn release(&self, shard: Shard, claim: ClaimId) -> Result<(), StoreError> {
+        self.store.release(shard, claim).await
+    }
+
     async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
         self.store.hidden(shard, look).await
     }

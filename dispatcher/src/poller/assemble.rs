@@ -15,11 +15,12 @@ use crate::in_time::InTime;
 use crate::metrics::Metrics;
 use crate::poller::attention::Attention;
 use crate::poller::channels::{Channel, Channels};
-use crate::poller::claim::{Intake, LastClaims};
+use crate::poller::claim::{ClaimSize, Intake, LastClaims};
 use crate::poller::handle::Handle;
 use crate::poller::hints::{HintListener, HintSource};
 use crate::poller::mark::Marker;
 use crate::poller::marking::Marking;
+use crate::poller::measure::Measure;
 use crate::poller::ordering_keys::OrderingKeys;
 use crate::poller::poll::{Dispatcher, LoopSettings};
 use crate::poller::send::Sender;
@@ -122,6 +123,7 @@ impl Dispatcher {
             destinations: destinations.clone(),
             wakeup: wakeup.clone(),
             marking: marking.clone(),
+            size: Measure::new(settings.lease_ttl),
             metrics: metrics.clone(),
         };
         tokio::spawn(marker.run_watched(sent));
@@ -163,6 +165,7 @@ impl Dispatcher {
                 attention: Attention::new(settings.run.hinted, listener),
                 turns: TurnTaking::default(),
                 last: LastClaims::default(),
+                size: ClaimSize::new(settings.lease_ttl),
                 marking,
                 poll_interval: settings.poll_interval,
                 lease_ttl: settings.lease_ttl,

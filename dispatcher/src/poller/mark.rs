@@ -16,6 +16,7 @@ use crate::destinations::Destinations;
 use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
 use crate::poller::marking::Marking;
+use crate::poller::measure::Measure;
 use crate::poller::suspects::Suspects;
 
 /// The most marks of one group.
@@ -105,6 +106,8 @@ pub(crate) struct Marker {
     pub wakeup: Arc<Notify>,
     /// Knows whether marks can be written.
     pub marking: Arc<Marking>,
+    /// How many marks a group may have, as the database bears.
+    pub size: Measure,
     /// Where refused marks are counted.
     pub metrics: Arc<Metrics>,
 }
@@ -181,7 +184,7 @@ impl Marker {
         }
     }
 
-    /// Writes groups, however long it takes. A group that the database refuses for its data is split until the bad row
+    /// Writes groups, however long it takes. A group that took too long is split, and smaller ones follow. One that the database refuses for its data is split until the bad row
     /// is alone. That row then loses the texts that came from outside. A mark that is still refused, as by a trigger
     /// that the application added, is given back: it must not keep the others waiting. Its slot stays taken, so that
     /// this term does not send the row again. Where it tells of a delivery, that is recorded beside the messages. Nor do others
@@ -190,9 +193,17 @@ impl Marker {
         let Unwritten { refused, held, recorded } = unwritten;
         let mut backoff = Backoff::new();
         while let Some(mut group) = groups.pop() {
+            let size = group.marks.len() as u64;
+            if size > self.size.of(size) {
+                let [half, rest] = group.halves();
+                groups.extend([rest, half]);
+                continue;
+            }
+            let began = Instant::now();
             let error = match self.mark(&group).await {
                 Ok(report) => {
                     self.marking.worked();
+                    self.size.worked(size, began.elapsed());
                     if !report.held.is_empty() {
                         let (rest, locked) = group.without(&report.held);
                         tracing::warn!(messages = locked.len(), "mark.held: another transaction has locked their rows");
@@ -231,6 +242,7 @@ impl Marker {
                 }
                 Err(error @ (StoreError::Unavailable { .. } | StoreError::Fenced { .. })) => error,
             };
+            self.size.failed(size, began.elapsed());
             tracing::error!(
                 messages = group.marks.len(),
                 first_message_id = group.marks.first().map(|mark| mark.id.0),
@@ -376,6 +388,7 @@ mod tests {
             destinations: Arc::new(Destinations::new(64, 1_000, std::collections::HashMap::new())),
             wakeup,
             marking: Arc::new(Marking::new(Duration::from_secs(10))),
+            size: Measure::new(Duration::from_secs(10)),
             metrics: metrics(),
         };
         (marker, claim)
@@ -436,6 +449,20 @@ mod tests {
         let mut unwritten = Unwritten::default();
         marker.write(vec![group], &mut sent, &mut unwritten).await;
         assert_eq!((unwritten.refused.len(), marker.marking.fails()), (1, false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_group_that_took_too_long_is_written_in_halves() {
+        let (marker, claim) = marker(8);
+        let store = TermStore::new(&SteppedClock::new(), Vec::new());
+        store.take_a_second_for_each_mark_and_at_most(Duration::from_secs(3));
+        let (store_seen, in_flight) = (store.clone(), marker.in_flight.clone());
+        let marker = Marker { store, ..marker };
+        let (_sender, mut sent) = mpsc::unbounded_channel();
+        let group = Group::of((0..8).map(|id| Sent { mark: mark(claim, id), frees: true }));
+        marker.write(vec![group], &mut sent, &mut Unwritten::default()).await;
+        assert_eq!(store_seen.marked(), [8, 4, 2, 2, 4, 2, 2]);
+        assert!(in_flight.is_quiet() && !marker.marking.fails());
     }
 
     #[tokio::test(start_paused = true)]

@@ -12,6 +12,7 @@ pub(crate) mod kept;
 pub(crate) mod leftover;
 pub(crate) mod mark;
 pub mod marking;
+pub(crate) mod measure;
 pub(crate) mod ordering_keys;
 pub mod poll;
 pub(crate) mod send;

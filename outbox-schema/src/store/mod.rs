@@ -48,6 +48,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// [`StoreError::Fenced`] where the term's epoch or holder is no longer the current one.
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError>;
 
+    /// Releases a claim that was given up, made or not: its rows can be claimed again, and no attempt is counted. Nothing is claimed
+    /// under its id any more. Repeated, it does nothing more.
+    async fn release(&self, shard: Shard, claim: ClaimId) -> Result<(), StoreError>;
+
     /// Takes a step of a look over the due rows of `shard` for messages that no turn brings: the first message of their tenant goes to
     /// a destination that takes nothing, and theirs takes some. Nothing is claimed.
     async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError>;

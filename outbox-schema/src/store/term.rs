@@ -8,7 +8,7 @@ use crate::store::settle::unsettled;
 use crate::store::steps::{TermRow, failed};
 use crate::store::wire::as_json;
 use crate::store::{OpenedTerm, TermCounts};
-use crate::{Database, Epoch, Holder, Shard, StoreError, TermEnd, TermId};
+use crate::{ClaimId, Database, Epoch, Holder, Shard, StoreError, TermEnd, TermId};
 
 const TERM_SHARED: Statement = statement!("poller/term_lock_shared");
 const ENSURE: Statement = step!("poller/term_ensure");
@@ -21,6 +21,8 @@ const SUPERSEDE: Statement = step!("poller/supersede");
 pub(crate) const DESTINATIONS_KNOWN: Statement = statement!("poller/destination_states", "poller/destinations_known");
 const DESTINATIONS_MET: Statement = statement!("poller/destination_states", "poller/destinations_met");
 const CLOSE_GATE: Statement = step!("poller/close_gate");
+const RELEASE_BAR: Statement = statement!("poller/release_bar");
+const RELEASE_MADE: Statement = statement!("poller/release_made");
 const END: Statement = step!("poller/end_term");
 
 /// Begins a term, as [`Store::begin_term`](crate::Store::begin_term) says.
@@ -62,6 +64,14 @@ pub(crate) async fn end(
         [claimed, delivered, not_delivered, in_doubt].map(|count| count.cast_signed().into());
     let values = [shard, epoch, holder, end.as_str().into(), claimed, delivered, not_delivered, in_doubt];
     write(database, &END, &values).await.map_err(failed(doing))
+}
+
+/// Releases a claim, as [`Store::release`](crate::Store::release) says. What bars its id comes first: after that the claim is there
+/// or never will be.
+pub(crate) async fn release(database: &Database, shard: Shard, claim: ClaimId) -> Result<(), StoreError> {
+    let (doing, claim) = ("releasing a claim", claim.0.to_string());
+    write(database, &RELEASE_BAR, &[(&claim).into(), shard.into()]).await.map_err(failed(doing))?;
+    write(database, &RELEASE_MADE, &[(&claim).into()]).await.map_err(failed(doing))
 }
 
 /// Mints the next epoch, then freezes the claims that earlier terms left. Claimers hold the term row shared, or write, so once

@@ -3,6 +3,7 @@
 //! Every row is claimed in the database, and the claim is committed, before it is sent. One claim is made at a time.
 //! The rows to leave out are collected before it begins.
 
+mod given_up;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use outbox_schema::{
 };
 use tokio::sync::Notify;
 
+use self::given_up::Claiming;
 use crate::backoff::Backoff;
 use crate::destinations::{Admission, Destinations};
 use crate::in_flight::{InFlight, Room, Takers};
@@ -24,6 +26,7 @@ use crate::poller::attention::Attention;
 use crate::poller::channels::Channels;
 use crate::poller::kept::KeptClaims;
 use crate::poller::marking::Marking;
+use crate::poller::measure::Measure;
 use crate::poller::ordering_keys::OrderingKeys;
 use crate::poller::suspects::Suspects;
 use crate::poller::turns::{Left, TurnTaking};
@@ -70,6 +73,8 @@ pub struct Intake {
     pub turns: TurnTaking,
     /// What the next claim must know of the last ones.
     pub last: LastClaims,
+    /// How much a claim may ask for.
+    pub size: ClaimSize,
     /// Whether marks can be written. Nothing is claimed while they cannot.
     pub marking: Arc<Marking>,
     /// Longest wait between two polls.
@@ -89,6 +94,13 @@ pub struct LastClaims {
     closed: HashSet<String>,
     /// When one may take of what is kept, and whether destinations are kept to their shares.
     kept: KeptClaims,
+}
+
+/// How many rows and bytes one claim may ask for, as the link to the database bears.
+#[derive(Debug)]
+pub struct ClaimSize {
+    messages: Measure,
+    bytes: Measure,
 }
 
 /// The rows of one claim.
@@ -117,6 +129,8 @@ struct Look<'a> {
 #[derive(Debug)]
 struct Made {
     pub claim: ClaimId,
+    /// For how much it was made at last.
+    pub room: Room,
     pub claimed: Claimed,
     /// Whether it met rows of destinations that take nothing, of which it had not been told.
     pub met_closed: bool,
@@ -265,7 +279,7 @@ impl Intake {
         };
         let looked = tokio::time::Instant::now();
         let look = Look { from, keys: self.keys.stretch(), found: None };
-        let Made { claim, mut claimed, met_closed } = self.claim(term, &channels, room, look, admission).await?;
+        let Made { claim, room, mut claimed, met_closed } = self.claim(term, &channels, room, look, admission).await?;
         let all_keys = self.keys.looked(claimed.keys_left.take());
         self.metrics.polled(began.elapsed());
         if self.turns.next().is_some() && !room.takers.are_kept_for() {
@@ -389,23 +403,25 @@ impl Intake {
                 biased;
                 () = term.ended() => return None,
                 room = self.in_flight.room(full, kept, from), if self.marking.stuck().is_none() => {
-                    return Some(Room { takers: self.last.kept.takers(room.takers), ..room });
+                    let room = Room { takers: self.last.kept.takers(room.takers), ..room };
+                    return Some(self.size.of(room));
                 }
                 () = tokio::time::sleep(SIGN_OF_LIFE) => {}
             }
         }
     }
 
-    /// Makes one claim, repeating it under the same id until its fate is known. None ends the term.
+    /// Makes one claim, repeating it under the same id until its fate is known. One that took too long is given up, and a smaller one
+    /// is made. None ends the term.
     async fn claim(
         &self,
         term: &Term,
         channels: &Channels,
-        room: Room,
+        mut room: Room,
         mut look: Look<'_>,
         mut admission: Admission,
     ) -> Option<Made> {
-        let claim = ClaimId::mint();
+        let mut claiming = Claiming::new(&self.store, term.id.shard);
         self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
         let mut excluded = self.in_flight.excluded();
         // A look back is a walk.
@@ -417,8 +433,9 @@ impl Intake {
         let mut met_closed = false;
         loop {
             term.progress();
+            let began = Instant::now();
             let request = ClaimRequest {
-                claim,
+                claim: claiming.claim,
                 limit: u32::try_from(room.messages).unwrap_or(u32::MAX),
                 max_bytes: room.bytes,
                 excluded: &excluded,
@@ -435,7 +452,11 @@ impl Intake {
                 lease_ttl: self.lease_ttl,
                 margin: SETTLING_MARGIN,
             };
-            let error = match self.store.claim(&term.id, &request).await {
+            let was_in_doubt = std::mem::replace(&mut claiming.in_doubt, true);
+            let answer = self.store.claim(&term.id, &request).await;
+            claiming.in_doubt = was_in_doubt && answer.is_err()
+                || matches!(answer, Err(StoreError::Unavailable { .. }));
+            let error = match answer {
                 Ok(claimed) if !claimed.asked.is_empty() => match self.recall(&claimed.asked).await {
                     Ok(()) => {
                         met_closed |= self.destinations.introduce(&mut admission, claimed.asked);
@@ -453,8 +474,10 @@ impl Intake {
                 }
                 Ok(claimed) => {
                     term.claim_answered();
+                    self.size.worked(&claimed.messages, began.elapsed());
+                    let claim = claiming.claim;
                     let claimed = Claimed { keys_left: keys_left.or(claimed.keys_left), ..claimed };
-                    return Some(Made { claim, claimed, met_closed });
+                    return Some(Made { claim, room, claimed, met_closed });
                 }
                 Err(StoreError::Fenced { .. }) => {
                     term.end(TermEnd::Fenced);
@@ -463,14 +486,44 @@ impl Intake {
                 Err(error @ (StoreError::Unavailable { .. } | StoreError::Refused { .. })) => error,
             };
             term.claim_answered();
-            tracing::error!(epoch = %term.id.epoch, %error, "claim.failed");
+            tracing::error!(epoch = %term.id.epoch, messages = room.messages, bytes = room.bytes, %error, "claim.failed");
             // Without turns a claim is simpler, and takes less time.
             turns = None;
+            let too_large = claiming.in_doubt && self.size.failed(room, began.elapsed());
+            let again = async {
+                tokio::time::sleep(backoff.next()).await;
+                if too_large {
+                    claiming.anew().await;
+                }
+            };
             tokio::select! {
                 () = term.ended() => return None,
-                () = tokio::time::sleep(backoff.next()) => {}
+                () = again => room = self.size.of(room),
             }
         }
+    }
+}
+
+impl ClaimSize {
+    /// No bound yet. What takes `lease_ttl` is too much.
+    pub(super) fn new(lease_ttl: Duration) -> Self {
+        Self { messages: Measure::new(lease_ttl), bytes: Measure::new(lease_ttl) }
+    }
+
+    /// What a claim asks for where there is so much room.
+    fn of(&self, room: Room) -> Room {
+        let messages = self.messages.of(room.messages as u64).try_into().unwrap_or(usize::MAX);
+        Room { messages, bytes: self.bytes.of(room.bytes), ..room }
+    }
+
+    /// A claim that asked for so much has failed after this time. Says whether it took too long.
+    fn failed(&self, asked: Room, took: Duration) -> bool {
+        self.messages.failed(asked.messages as u64, took) | self.bytes.failed(asked.bytes, took)
+    }
+
+    fn worked(&self, messages: &[Message], took: Duration) {
+        self.messages.worked(messages.len() as u64, took);
+        self.bytes.worked(messages.iter().map(Message::weight).sum(), took);
     }
 }
 

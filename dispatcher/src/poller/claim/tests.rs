@@ -26,6 +26,7 @@ fn poller(store: &Arc<KeyedStore>) -> (Intake, Arc<Term>) {
         wakeup,
         turns: TurnTaking::default(),
         last: LastClaims::default(),
+        size: ClaimSize::new(Duration::from_secs(10)),
         marking: Arc::new(Marking::new(Duration::from_secs(10))),
         poll_interval: Duration::from_secs(1),
         lease_ttl: Duration::from_secs(10),
@@ -111,4 +112,38 @@ async fn claims_take_turns_over_the_stretches_also_where_they_find_something() {
     // The second poll ends where it began.
     let all = [all_stretches(), vec![(None, Some("2".to_owned()))]].concat();
     assert_eq!(store.asked(), all);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_took_too_long_is_released_and_made_anew_with_half_of_it() {
+    let store = KeyedStore::new(Some("0"));
+    let (mut intake, term) = poller(&store);
+    store.answer_none_of(2);
+    assert!(matches!(intake.poll(&term).await, Polled::Batch(_)));
+    let requests = store.requests();
+    let asked: Vec<_> = requests.iter().map(|(_, messages, bytes)| (*messages, *bytes)).collect();
+    assert_eq!(asked, [(8, 1_000), (4, 500), (2, 250)]);
+    assert_eq!(store.released(), [requests[0].0, requests[1].0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_given_up_with_its_term_is_released() {
+    let store = KeyedStore::new(Some("0"));
+    let (mut intake, term) = poller(&store);
+    store.answer_none_of(1);
+    let ends = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        term.end(TermEnd::Wedged);
+    };
+    let (polled, ()) = tokio::join!(intake.poll(&term), ends);
+    assert!(matches!(polled, Polled::TermOver), "{polled:?}");
+    while store.released().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(store.released(), [store.requests()[0].0]);
+    // And the next term asks for less.
+    let clock = SteppedClock::new();
+    let next = term_of(&clock, clock.now().after(Duration::from_mins(1)));
+    assert!(matches!(intake.poll(&next).await, Polled::Batch(_)));
+    assert_eq!(store.requests()[1].1, 4);
 }

@@ -21,7 +21,7 @@ use crate::session::Session;
 use crate::silence::distrust;
 use crate::sql::AnyConnection;
 use crate::store::rows::DecidedRow;
-use crate::store::term::{DESTINATIONS_KNOWN, destinations, states};
+use crate::store::term::{DESTINATIONS_KNOWN, destinations, release, states};
 use crate::store::{
     Decided, Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups, dead, hidden, outcomes, settle, unmarked,
 };
@@ -139,6 +139,10 @@ impl Store for PostgresStore {
 
     async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
         self.claim_in_one_call(term, request).await
+    }
+
+    async fn release(&self, shard: Shard, claim: ClaimId) -> Result<(), StoreError> {
+        release(&Database::Postgres(self.pool.clone()), shard, claim).await
     }
 
     async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {

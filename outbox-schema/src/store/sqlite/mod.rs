@@ -58,6 +58,10 @@ impl Store for SqliteStore {
         self.claim_in_steps(term, request).await
     }
 
+    async fn release(&self, shard: Shard, claim: ClaimId) -> Result<(), StoreError> {
+        term::release(&self.database(), shard, claim).await
+    }
+
     async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
         hidden::look(&self.database(), shard, look).await
     }
