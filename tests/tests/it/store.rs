@@ -148,6 +148,8 @@ on_every_database! {
         no_outcome_is_told_of_an_outcome,
     ],
     settling: [
+        a_claim_that_is_released_costs_its_messages_no_attempt,
+        nothing_is_claimed_any_more_under_the_id_of_a_released_claim,
         rows_of_an_earlier_term_wait_for_their_settling_time,
         a_claim_of_an_earlier_term_ends_at_once_when_nothing_of_it_is_pending_any_more,
         a_closed_gate_saves_the_ttl,
@@ -248,6 +250,11 @@ async fn a_row_in_doubt_that_an_application_has_locked_holds_up_no_other_decisio
 #[tokio::test]
 async fn a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_mark_on_mysql() {
     on(Dialect::MySql, locks::a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_mark).await;
+}
+
+#[tokio::test]
+async fn a_mark_whose_outcome_has_a_locked_key_holds_up_no_other_mark_on_mysql() {
+    on(Dialect::MySql, locks::a_mark_whose_outcome_has_a_locked_key_holds_up_no_other_mark).await;
 }
 
 #[tokio::test]

@@ -454,8 +454,8 @@ impl Intake {
             };
             let was_in_doubt = std::mem::replace(&mut claiming.in_doubt, true);
             let answer = self.store.claim(&term.id, &request).await;
-            claiming.in_doubt = was_in_doubt && answer.is_err()
-                || matches!(answer, Err(StoreError::Unavailable { .. }));
+            claiming.in_doubt =
+                was_in_doubt && answer.is_err() || matches!(answer, Err(StoreError::Unavailable { .. }));
             let error = match answer {
                 Ok(claimed) if !claimed.asked.is_empty() => match self.recall(&claimed.asked).await {
                     Ok(()) => {

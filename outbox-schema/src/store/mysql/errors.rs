@@ -20,3 +20,11 @@ pub(in crate::store) fn is_about_data(error: &dyn DatabaseError) -> bool {
     let error = error.try_downcast_ref::<MySqlDatabaseError>();
     error.is_some_and(|error| ABOUT_DATA.contains(&error.number()))
 }
+
+/// Whether somebody else has a lock for which the statement would have waited longer.
+pub(super) fn is_lock(error: &StoreError) -> bool {
+    const LOCK_WAIT_TIMEOUT: u16 = 1205;
+    let StoreError::Unavailable { source, .. } = error else { return false };
+    let Some(sqlx::Error::Database(error)) = source.downcast_ref() else { return false };
+    error.try_downcast_ref::<MySqlDatabaseError>().is_some_and(|error| error.number() == LOCK_WAIT_TIMEOUT)
+}

@@ -1,8 +1,9 @@
 //! Marks: a group is written as a whole or not at all, but for rows that somebody else has locked.
 
 use std::collections::{HashMap, HashSet};
+use std::slice;
 
-use super::errors::failed;
+use super::errors::{failed, is_lock};
 use super::{MySqlStore, Step};
 use crate::literal::{spelled_out, text};
 use crate::mark::MarkReport;
@@ -12,17 +13,74 @@ use crate::store::steps::{MarkGroup, attempts_to_record};
 use crate::store::wire::{MarkRow, as_json};
 use crate::{ClaimId, Mark, MessageId, StoreError};
 use serde::Serialize;
-use sqlx::Row;
+use sqlx::{Executor, Row};
 use uuid::Uuid;
 
 const DOING: &str = "marking messages";
 
 impl MySqlStore {
+    /// The marks that tell of an outcome come last, and wait for nobody: an application may have locked the gap in which the key of
+    /// an outcome lies, and all others would wait for that transaction as well.
     pub(super) async fn mark_in_steps(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
-        let group = MarkGroup::of(marks);
+        let (telling, others): (Vec<Mark>, Vec<Mark>) = marks.iter().cloned().partition(|mark| mark.told.is_some());
+        if telling.is_empty() {
+            return self.mark_together(marks, finished).await;
+        }
+        let (told, quiet): (Vec<ClaimId>, Vec<ClaimId>) =
+            finished.iter().partition(|claim| telling.iter().any(|mark| mark.claim == **claim));
+        let mut report = MarkReport::default();
+        if !others.is_empty() {
+            report = self.mark_together(&others, &quiet).await?;
+        }
+        // What is held of the others keeps its claim.
+        let keeps = |claim: &ClaimId| others.iter().any(|mark| mark.claim == *claim && report.held.contains(&mark.id));
+        let ended = told.into_iter().filter(|claim| !keeps(claim)).collect();
+        let told = self.mark_telling(&telling, ended).await?;
+        report.fenced.extend(told.fenced);
+        report.held.extend(told.held);
+        Ok(report)
+    }
+
+    async fn mark_together(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let finished = finished.iter().map(|claim| claim.0).collect();
         let mut step = self.begin(DOING).await?;
-        let report = write(&mut step, &group, finished).await?;
+        let report = write(&mut step, &MarkGroup::of(marks), finished).await?;
+        step.commit().await.map_err(|error| failed(DOING, error))?;
+        Ok(report)
+    }
+
+    /// Writes marks that tell of an outcome: together, or each by itself where one of them would wait. That one is held.
+    async fn mark_telling(&self, marks: &[Mark], mut finished: Vec<ClaimId>) -> Result<MarkReport, StoreError> {
+        match self.mark_at_once(marks, &finished).await {
+            Err(error) if is_lock(&error) => {}
+            answer => return answer,
+        }
+        let mut report = MarkReport::default();
+        for mark in marks {
+            match self.mark_at_once(slice::from_ref(mark), &[]).await {
+                Ok(one) => {
+                    report.fenced.extend(one.fenced);
+                    report.held.extend(one.held);
+                }
+                Err(error) if is_lock(&error) => report.held.push(mark.id),
+                Err(error) => return Err(error),
+            }
+        }
+        let held = |claim: &ClaimId| marks.iter().any(|mark| mark.claim == *claim && report.held.contains(&mark.id));
+        finished.retain(|claim| !held(claim));
+        if !finished.is_empty() {
+            self.mark_together(&[], &finished).await?;
+        }
+        Ok(report)
+    }
+
+    /// Writes marks in a session that waits for no lock. After an error the session is closed.
+    async fn mark_at_once(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
+        let finished = finished.iter().map(|claim| claim.0).collect();
+        let mut step = self.begin(DOING).await?;
+        step.execute(query!("mysql/poller/lock_no_wait")).await.map_err(|error| failed(DOING, error))?;
+        let report = write(&mut step, &MarkGroup::of(marks), finished).await?;
+        step.execute(query!("mysql/poller/lock_wait")).await.map_err(|error| failed(DOING, error))?;
         step.commit().await.map_err(|error| failed(DOING, error))?;
         Ok(report)
     }

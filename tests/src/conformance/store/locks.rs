@@ -10,12 +10,12 @@ use outbox_schema::destination::{Aside, DestinationStore as _, Look};
 use outbox_schema::mark::MarkReport;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
-    ByHand as _, ClaimRequest, DeadReason, Holder, Message, MessageId, Selection, Shard, StoreError, TermEnd, TermId,
-    Verdict,
+    ByHand as _, ClaimRequest, DeadReason, Holder, Mark, Message, MessageId, OutcomeTarget, Selection, Shard,
+    StoreError, TargetTemplate, TermEnd, TermId, Verdict,
 };
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection};
 
-use super::{Dialect, Outbox, delivered, http, ids, mark, request};
+use super::{Dialect, Outbox, delivered, http, mark, request};
 
 /// Longer than a statement waits for a lock before it is refused: whoever waits for one fails by that.
 const PROMPTLY: Duration = Duration::from_secs(30);
@@ -146,6 +146,31 @@ pub async fn a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_ma
     application.run("COMMIT").await.unwrap();
     assert_eq!(store.mark(&plain[..1], &[ask.claim]).await.unwrap(), MarkReport::default());
     assert_eq!(outbox.message(locked).await.status, "SUCCESS");
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+}
+
+/// An insert of a duplicate that is not committed locks the gap below the key that is there, which may be that of an outcome.
+pub async fn a_mark_whose_outcome_has_a_locked_key_holds_up_no_other_mark(outbox: &Outbox) {
+    let (channels, store) = ([http()], &outbox.store);
+    let term = outbox.term(&channels).await;
+    let (silent, telling) = (outbox.insert(&[]).await, outbox.insert(&[]).await);
+    let ask = request(&channels);
+    let claimed = store.claim(&term, &ask).await.unwrap();
+    outbox.insert(&[("idempotency_key", "'z'"), ("available_at", "'2999-01-01'")]).await;
+    let told = Some(OutcomeTarget { channel: "ops".to_owned(), target: TargetTemplate::parse("/").unwrap() });
+    let plain = delivered(&term, ask.claim, &claimed.messages[0]);
+    let marks = [plain, Mark { told, ..delivered(&term, ask.claim, &claimed.messages[1]) }];
+    let mut application = Locker::begin(outbox).await;
+    application.run("SELECT id FROM outbox WHERE idempotency_key >= 'o' FOR UPDATE").await.unwrap();
+    for _ in 0..2 {
+        let report = promptly("a mark", store.mark(&marks, &[ask.claim])).await.unwrap();
+        assert_eq!(report, MarkReport { held: vec![telling], fenced: Vec::new() });
+    }
+    assert_eq!(outbox.message(silent).await.status, "SUCCESS");
+    assert_eq!(outbox.message(telling).await.status, "PENDING");
+    application.run("COMMIT").await.unwrap();
+    assert_eq!(store.mark(&marks[1..], &[ask.claim]).await.unwrap(), MarkReport::default());
+    assert_eq!(outbox.count("outbox WHERE channel = 'ops'").await, 1);
     assert_eq!(outbox.count("outbox_claim").await, 0);
 }
 

@@ -35,6 +35,48 @@ pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbo
     assert_eq!(outbox.count("outbox_claim").await, 0);
 }
 
+/// Its answer never came, so that nothing of it was sent.
+pub async fn a_claim_that_is_released_costs_its_messages_no_attempt(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let row = outbox.insert(&[]).await;
+    let ask = request(&channels);
+    outbox.store.claim(&term, &ask).await.unwrap();
+    for _ in 0..2 {
+        outbox.store.release(Shard(0), ask.claim).await.unwrap();
+    }
+    let again = request(&channels);
+    assert_eq!(ids(&outbox.store.claim(&term, &again).await.unwrap().messages), [row.0]);
+    outbox.store.release(Shard(0), again.claim).await.unwrap();
+
+    let later = outbox.term(&channels).await;
+    outbox.age_claims(Duration::from_hours(1)).await;
+    let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
+    assert!(settlement.decided.is_empty() && settlement.unsettled.is_empty(), "{settlement:?}");
+    assert_eq!(outbox.message(row).await.attempts, 0);
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+}
+
+/// The statement of a claim that was given up may still be under way.
+pub async fn nothing_is_claimed_any_more_under_the_id_of_a_released_claim(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let row = outbox.insert(&[]).await;
+    let ask = request(&channels);
+    for _ in 0..2 {
+        outbox.store.release(Shard(0), ask.claim).await.unwrap();
+    }
+    let claimed = outbox.store.claim(&term, &ask).await;
+    assert!(claimed.is_err() || claimed.is_ok_and(|claimed| claimed.messages.is_empty()));
+    assert_eq!(ids(&outbox.store.claim(&term, &request(&channels)).await.unwrap().messages), [row.0]);
+
+    let later = outbox.term(&channels).await;
+    outbox.age_claims(Duration::from_hours(1)).await;
+    let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
+    assert_eq!(settlement.decided.len(), 1, "that of the other claim");
+    assert_eq!(outbox.count("outbox_claim").await, 0, "whoever settles removes what bars the id");
+}
+
 /// Nothing of it can be in doubt, so nobody waits for it, nor sees it as being settled.
 pub async fn a_claim_of_an_earlier_term_ends_at_once_when_nothing_of_it_is_pending_any_more(outbox: &Outbox) {
     let channels = [http()];

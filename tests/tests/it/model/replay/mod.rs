@@ -129,7 +129,8 @@ async fn a_mark_that_compared_no_revision_would_count_an_attempt_twice() {
     let retry = mark(&term, ask.claim, row, Verdict::Retry { after: Duration::ZERO }, "retry");
     outbox.store.mark(std::slice::from_ref(&retry), &[]).await.unwrap();
 
-    let definition = outbox.strings(&["pg_get_functiondef('outbox_mark_free'::regproc)"], "generate_series(1, 1)").await;
+    let definition =
+        outbox.strings(&["pg_get_functiondef('outbox_mark_free'::regproc)"], "generate_series(1, 1)").await;
     let definition = definition[0][0].clone().unwrap();
     let compares = "o.revision = m.revision AND ";
     assert!(definition.contains(compares));
