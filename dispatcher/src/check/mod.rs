@@ -211,6 +211,10 @@ async fn of_database(
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
         Err(error) => findings.push(Finding::failed("durability", &error)),
     }
+    match database.prepared_transactions().await {
+        Ok(warning) => findings.extend(warning.map(|warning| Finding::warning("wakeup", &warning))),
+        Err(error) => findings.push(Finding::failed("wakeup", &error)),
+    }
     if role == Role::Application {
         // It may not read more.
         return Some((outbox, role));

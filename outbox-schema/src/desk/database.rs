@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::edit::PAYLOAD_READ;
 use super::statements::{
     ATTEMPTS, AUDIT_OF_MESSAGE, CHANNELS, CURRENT_TERMS, DURABILITY, FORMER_KEY, MAY_CREATE, MESSAGE, MESSAGE_ID,
-    NAMING_CLAIM, PAUSED_COUNT, PAUSED_DESTINATIONS, TENANTS, UNSETTLED_CLAIMS,
+    NAMING_CLAIM, PAUSED_COUNT, PAUSED_DESTINATIONS, PREPARED, TENANTS, UNSETTLED_CLAIMS,
 };
 use super::{
     CountedGroups, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry,
@@ -181,6 +181,19 @@ impl Database {
         let settings: Vec<(String, String)> =
             read(self, &DURABILITY, &[]).await.map_err(while_doing("reading the database's settings"))?;
         Ok(settings.iter().filter_map(|(name, setting)| warning(name, setting)).collect())
+    }
+
+    /// Why a transaction that inserts a message may fail as it is prepared, for two-phase commit. Comes with its remedy.
+    pub async fn prepared_transactions(&self) -> Result<Option<String>, DeskError> {
+        let most: Vec<(i64,)> =
+            read(self, &PREPARED, &[]).await.map_err(while_doing("reading the database's settings"))?;
+        Ok(most.first().map(|(most,)| {
+            format!(
+                "the database has max_prepared_transactions = {most}, and PREPARE TRANSACTION (XA, JTA) refuses a transaction \
+                 whose message wakes the poller. Where an application prepares its transactions, type: \
+                 ALTER ROLE its_role SET outbox.wakeup = 'off'"
+            )
+        }))
     }
 }
 

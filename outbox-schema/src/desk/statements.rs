@@ -63,6 +63,7 @@ pub(super) const ENVELOPES: Statement = statement!("desk/envelopes");
 pub(super) const EDIT_EACH: Statement = statement!("desk/edit_each");
 pub(super) const EDIT: Statement = statement!("desk/edit");
 pub(super) const DURABILITY: Statement = statement!("desk/durability");
+pub(super) const PREPARED: Statement = statement!("desk/prepared");
 pub(super) const LOCK_HOLDERS: Statement = statement!("desk/lock_holders");
 pub(super) const MAY_CREATE: Statement = statement!("desk/may_create");
 pub(super) const HELD_BACK: Statement = statement!("desk/held_back");

@@ -334,6 +334,9 @@ async fn rows_of_before_that_a_check_would_refuse_go_as_they_would_have_gone() {
                  ('http', '/c', '1', NULL, 'SUCCESS'), ('http', '/d', '1', NULL, 'PENDING')"
             ))
             .await;
+        let empty = "INSERT INTO outbox (channel, target, payload, idempotency_key, ordering_key) \
+                     VALUES ('http', '/e', '1', '', '')";
+        outbox.sql(empty).await;
         let migrated = outbox.database.migrate("default").await.unwrap();
         assert_eq!((migrated.from, migrated.anew), (Some(1), false));
         assert_eq!(migrated.meta.schema_version, SCHEMA_VERSION);
@@ -344,10 +347,10 @@ async fn rows_of_before_that_a_check_would_refuse_go_as_they_would_have_gone() {
         let store = outbox.database.store();
         let poller = Poller::begin(&*store, "one").await;
         let (claim, messages) = poller.claim().await;
-        assert_eq!(messages.len(), 3);
+        assert_eq!(messages.len(), 4);
         let done = outbox_schema::Verdict::Success { receipt: None };
         poller.mark_some(claim, &messages, &done, &[]).await;
-        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await, 4);
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await, 5);
     }
 }
 

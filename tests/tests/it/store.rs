@@ -188,7 +188,7 @@ on_every_database! {
     odd_rows: [
         a_time_that_is_no_moment_keeps_no_row_from_being_claimed,
         a_row_that_is_due_since_before_all_time_is_claimed,
-        a_channel_whose_name_ends_in_a_space_blocks_no_key_of_the_one_without,
+        a_channel_whose_name_ends_in_a_space_is_refused,
     ],
 }
 

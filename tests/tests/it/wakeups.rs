@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sqlx::postgres::PgListener;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool};
 
-use crate::outboxes;
+use crate::outboxes::{self, Outbox};
 use crate::program::Program;
 
 const INSERT: &str = "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/hook', '{}')";
@@ -67,6 +67,66 @@ async fn commits_give_hints_only_while_they_are_wanted() {
         }
         assert_eq!(heard.recv().await.unwrap().payload(), "the next");
     }
+}
+
+/// Its commit must not fail for a hint: polling alone always suffices.
+#[tokio::test]
+async fn a_hint_that_cannot_be_given_fails_no_insert() {
+    let [outbox, _, _] = outboxes::migrated().await;
+    let Database::Postgres(pool) = outboxes::connect(&outbox.test.url, None).await else { panic!("it is PostgreSQL") };
+    let hints = hints(&pool, "public").await;
+    let mut heard = PgListener::connect_with(&pool).await.unwrap();
+    heard.listen(&hints).await.unwrap();
+    let store = outbox.database.store();
+    let mut wakeups = store.wakeups().await.unwrap().unwrap();
+    wakeups.want(true).await.unwrap();
+    let role = format!("shop_{}", &outbox.test.name[outbox.test.name.len() - 12..]);
+    let may_not = format!(
+        "CREATE ROLE {role}; GRANT INSERT ON outbox TO {role};
+         REVOKE EXECUTE ON FUNCTION pg_catalog.pg_notify FROM PUBLIC; SET ROLE {role}"
+    );
+    let fills_up = "CREATE OR REPLACE FUNCTION pg_catalog.pg_notification_queue_usage() RETURNS double precision
+                    LANGUAGE sql AS 'SELECT 0.6::double precision'";
+    for without in ["SET outbox.wakeup = 'off'", "BEGIN; SET LOCAL outbox.wakeup = 'OFF'", &may_not, fills_up] {
+        let mut application = PgConnection::connect(&outbox.test.url).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(format!("{without}; {INSERT}; COMMIT"))).execute(&mut application).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(format!("NOTIFY {hints}, 'no hint'"))).execute(&pool).await.unwrap();
+        assert_eq!(heard.recv().await.unwrap().payload(), "no hint", "{without}");
+    }
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox").await, 4);
+}
+
+#[tokio::test]
+async fn an_application_that_prepares_its_transactions_does_without_hints_as_the_check_says() {
+    let server = servers::Postgres::start().await;
+    let test = server.database().await;
+    let mut admin = PgConnection::connect(&test.url).await.unwrap();
+    sqlx::raw_sql("ALTER SYSTEM SET max_prepared_transactions = 5").execute(&mut admin).await.unwrap();
+    server.kill().await;
+    server.restart().await;
+    let outbox = Outbox::open(test).await;
+    outbox.database.migrate("default").await.unwrap();
+    let store = outbox.database.store();
+    let mut wakeups = store.wakeups().await.unwrap().unwrap();
+    wakeups.want(true).await.unwrap();
+    let prepares = async || {
+        let mut application = PgConnection::connect(&outbox.test.url).await.unwrap();
+        let prepare = format!("BEGIN; {INSERT}; PREPARE TRANSACTION 'one'");
+        sqlx::raw_sql(AssertSqlSafe(prepare)).execute(&mut application).await?;
+        sqlx::raw_sql("COMMIT PREPARED 'one'").execute(&mut application).await.map(drop)
+    };
+    let program = Program::new(&outbox.test.url, "");
+    let named = "max_prepared_transactions = 5";
+    let told = prepares().await.unwrap_err().to_string();
+    assert!(told.contains("cannot PREPARE a transaction that has executed"), "{told}");
+    let checked = program.run(&["check"]).await.done();
+    assert!(checked.contains(named) && checked.contains("SET outbox.wakeup = 'off'"), "{checked}");
+
+    outbox.sql("ALTER ROLE postgres SET outbox.wakeup = 'off'").await;
+    prepares().await.unwrap();
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox").await, 1);
+    let checked = program.run(&["check"]).await.done();
+    assert!(!checked.contains(named), "{checked}");
 }
 
 /// Commits notify while anybody holds the lock, so the listener need not have it.

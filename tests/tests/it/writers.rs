@@ -342,6 +342,46 @@ async fn zero_values_outcomes_their_keys_and_payloads_encoded_twice_are_refused_
     }
 }
 
+/// The first message with an empty key would be sent, and all others dropped as its duplicates.
+#[tokio::test]
+async fn an_empty_text_and_a_key_that_ends_in_a_space_are_refused_by_name_and_other_keys_differ_as_their_bytes_do() {
+    for outbox in outboxes::each().await {
+        let insert = |column: &str, value: &str| {
+            let mut row = vec![("channel", "http"), ("target", "/x"), ("payload", "1")];
+            row.retain(|(name, _)| *name != column);
+            row.push((column, value));
+            let (columns, values): (Vec<_>, Vec<_>) =
+                row.into_iter().map(|(name, text)| (name, format!("'{text}'"))).unzip();
+            format!("INSERT INTO outbox ({}) VALUES ({})", columns.join(", "), values.join(", "))
+        };
+        for column in ["idempotency_key", "ordering_key", "tenant", "channel", "target"] {
+            let told = outbox.try_sql(&insert(column, "")).await.unwrap_err().to_string();
+            assert!(told.contains(&format!("outbox_{column}_not_empty")), "{told}");
+        }
+        for column in ["idempotency_key", "ordering_key", "tenant", "channel"] {
+            let told = outbox.try_sql(&insert(column, "a ")).await.unwrap_err().to_string();
+            assert!(told.contains("_in_no_space"), "{told}");
+        }
+        // Case, accents and their normal form, a space in front, width: what collations ignore.
+        for key in ["a", "A", " a", "\u{e9}", "e\u{301}", "e", "\u{ff41}", "a\u{200d}"] {
+            outbox.sql(&insert("idempotency_key", key)).await;
+        }
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox").await, 8);
+    }
+}
+
+#[tokio::test]
+async fn outbox_enqueue_refuses_an_empty_key_by_name() {
+    for granted in granted().await {
+        grant_enqueue(&granted);
+        let mut caller = Caller::connect(&granted.application).await;
+        for (key, options) in [(Some(""), "{}"), (None, r#"{"ordering_key": ""}"#), (None, r#"{"tenant": ""}"#)] {
+            let told = caller.enqueue(key, "1", options).await.unwrap_err().to_string();
+            assert!(told.contains("_not_empty"), "{told}");
+        }
+    }
+}
+
 /// Takes the checks away, as they are in an outbox of before, and where somebody sends JSON as text.
 async fn without_checks(outbox: &Outbox) {
     let checks = ["outbox_born_pending", "outbox_payload_encoded_twice", "outbox_max_attempts_of_1_or_more"];

@@ -104,21 +104,8 @@ pub async fn a_text_that_is_not_utf8_keeps_no_row_from_being_claimed(outbox: &Ou
     can_be_looked_at(outbox, other).await;
 }
 
-/// To MySQL both names are equal, so it refuses the one that nobody can mean.
-pub async fn a_channel_whose_name_ends_in_a_space_blocks_no_key_of_the_one_without(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    let odd = outbox.try_insert(&[("channel", "'http '"), ("ordering_key", "'k'")]).await;
-    let row = outbox.insert(&[("ordering_key", "'k'")]).await;
-    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
-    assert_eq!(ids(&claimed.messages), [row.0]);
-    match outbox.dialect {
-        Dialect::MySql => {
-            let refused = odd.unwrap_err().to_string();
-            assert!(refused.contains("outbox_channel_ends_in_no_space"), "{refused}");
-        }
-        Dialect::Postgres | Dialect::Sqlite => {
-            assert_eq!(claimed.deferred, BTreeMap::from([("http ".to_owned(), 1)]));
-        }
-    }
+/// To MySQL both names are equal, and nobody can mean the one with the space.
+pub async fn a_channel_whose_name_ends_in_a_space_is_refused(outbox: &Outbox) {
+    let refused = outbox.try_insert(&[("channel", "'http '"), ("ordering_key", "'k'")]).await.unwrap_err().to_string();
+    assert!(refused.contains("_in_no_space"), "{refused}");
 }

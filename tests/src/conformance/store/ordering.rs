@@ -154,11 +154,11 @@ async fn begin(outbox: &Outbox) -> (TermId, OpenedTerm) {
     (TermId { shard: Shard(0), epoch: opened.epoch, holder }, opened)
 }
 
-/// Keys as SQL has them, whatever their order is: the empty one, lower than the empty one to who fills up with spaces, the
-/// longest, in both cases, beyond ASCII.
+/// Keys as SQL has them, whatever their order is: one lower than the empty one to who fills up with spaces, one that begins with
+/// a space, the longest, in both cases, beyond ASCII.
 fn many_keys() -> Vec<String> {
     let plain = (0..10).map(|number| format!("order-{number}"));
-    let odd = ["", "\t", "A", "a", "ä", "\u{10ffff}", "%"].map(str::to_owned);
+    let odd = [" A", "\t", "A", "a", "ä", "\u{10ffff}", "%"].map(str::to_owned);
     let longest = ["z", "\u{10ffff}"].map(|character| character.repeat(255));
     plain.chain(odd).chain(longest).map(|key| format!("'{key}'")).collect()
 }
