@@ -10,6 +10,8 @@ SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
 -- First the one that marks: a row that is marked has its message.
 DROP TRIGGER IF EXISTS outbox_mark_event;
 DROP TRIGGER IF EXISTS outbox_take_event;
+DROP TRIGGER IF EXISTS outbox_keep_event;
+DROP TRIGGER IF EXISTS outbox_carry_event;
 
 -- Leave all up to COMMIT out to have the dispatcher send what waits, until `outbox status` counts nothing. A message that may
 -- be on its way, because a poller claimed it and crashed, is not taken back: only the dispatcher can tell.
@@ -22,10 +24,16 @@ INSERT INTO outbox_taken_back (id, source_id)
 SELECT o.id, m.source_id
 FROM outbox o JOIN outbox_from_events m ON m.idempotency_key = o.idempotency_key
 WHERE o.status = 'PENDING' FOR UPDATE;
+-- A row goes back as a whole, or not at all: not where one of its messages was sent, or may be on its way.
 DELETE taken FROM outbox_taken_back taken
-JOIN outbox o ON o.id = taken.id
+JOIN outbox_from_events m ON m.source_id = taken.source_id
+LEFT JOIN outbox o ON o.idempotency_key = m.idempotency_key
+WHERE o.id IS NULL OR o.status <> 'PENDING';
+DELETE taken FROM outbox_taken_back taken
+JOIN outbox_from_events m ON m.source_id = taken.source_id
+JOIN outbox o ON o.idempotency_key = m.idempotency_key
 JOIN outbox_claim c
-JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent ON sent.id = taken.id
+JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent ON sent.id = o.id
 WHERE JSON_EXTRACT(c.revisions, CONCAT('$[', sent.place - 1, ']')) = o.revision;
 INSERT INTO outbox_audit (who, action, why, message_id, details)
 SELECT LEFT(USER(), 255), 'cancel', 'back to outbox_events', o.id,
@@ -35,13 +43,18 @@ UPDATE outbox_events e JOIN outbox_taken_back taken ON taken.source_id = e.id
 SET e.status = 'PENDING', e.sent_at = NULL;
 -- So that the keys are free: the rows may come again.
 DELETE o FROM outbox o JOIN outbox_taken_back taken ON taken.id = o.id;
+DROP TEMPORARY TABLE IF EXISTS outbox_not_dead;
+CREATE TEMPORARY TABLE outbox_not_dead (source_id bigint NOT NULL PRIMARY KEY) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+SELECT DISTINCT m.source_id FROM outbox_from_events m JOIN outbox o ON o.idempotency_key = m.idempotency_key WHERE o.status <> 'DEAD';
 -- Dead letters were not sent, and the table says so. Those that somebody cancelled were not meant to be.
 UPDATE outbox_events e
 JOIN outbox_from_events m ON m.source_id = e.id
 JOIN outbox o ON o.idempotency_key = m.idempotency_key
 SET e.status = 'FAILED', e.sent_at = NULL
-WHERE o.status = 'DEAD' AND o.dead_reason <> 'cancelled';
+WHERE o.status = 'DEAD' AND o.dead_reason <> 'cancelled' AND m.source_id NOT IN (
+    SELECT source_id FROM outbox_not_dead);
 COMMIT;
+DROP TEMPORARY TABLE outbox_not_dead;
 DROP TEMPORARY TABLE outbox_taken_back;
 
 DROP VIEW outbox_from_events;

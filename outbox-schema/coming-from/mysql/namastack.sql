@@ -36,6 +36,13 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW outbox_from_namastack AS
 -- First the one that marks: a record that is marked has its message.
 DROP TRIGGER IF EXISTS outbox_mark_record;
 DROP TRIGGER IF EXISTS outbox_take_record;
+DROP TRIGGER IF EXISTS outbox_keep_record;
+DROP TRIGGER IF EXISTS outbox_carry_record;
+
+-- The records of which messages are made below: what the view makes no message of goes on waiting.
+DROP TEMPORARY TABLE IF EXISTS outbox_taken;
+CREATE TEMPORARY TABLE outbox_taken (source_id varchar(255) NOT NULL PRIMARY KEY)
+    DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Waits for open transactions that write the table, and keeps out others until the triggers are there: each record is met by
 -- the statements or by the triggers.
@@ -47,9 +54,12 @@ FROM outbox_from_namastack m
 WHERE m.status = 'NEW' AND m.channel IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.idempotency_key = m.idempotency_key)
 ORDER BY m.created_at, m.source_id;
-UPDATE outbox_record e JOIN outbox_record_route r ON r.handler_id = e.handler_id
-SET e.status = 'COMPLETED', e.completed_at = CURRENT_TIMESTAMP
-WHERE e.status = 'NEW';
+INSERT INTO outbox_taken (source_id)
+SELECT DISTINCT m.source_id
+FROM outbox_from_namastack m JOIN outbox o ON o.idempotency_key = m.idempotency_key
+WHERE m.status = 'NEW';
+UPDATE outbox_record e JOIN outbox_taken taken ON taken.source_id = e.id
+SET e.status = 'COMPLETED', e.completed_at = CURRENT_TIMESTAMP;
 
 DELIMITER //
 -- The message comes after the insert: where that is skipped for a known key, there is none. Both triggers act with the
@@ -72,6 +82,10 @@ BEGIN
         INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key, traceparent, tracestate)
         SELECT m.idempotency_key, m.channel, m.target, m.payload, m.headers, m.ordering_key, m.traceparent, m.tracestate
         FROM outbox_from_namastack m WHERE m.source_id = NEW.id;
+        -- It is marked already. To leave such records as they are, have outbox_mark_record ask for what the view joins.
+        IF ROW_COUNT() = 0 THEN
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the view outbox_from_namastack makes no message of it';
+        END IF;
     END IF;
     SET @outbox_takes = NULL;
 END//
@@ -86,5 +100,63 @@ BEGIN
         SET NEW.status = 'COMPLETED', NEW.completed_at = CURRENT_TIMESTAMP;
     END IF;
 END//
+
+-- An ORM updates the record that it has inserted, all columns of it: a record that has its message stays marked.
+CREATE TRIGGER outbox_keep_record BEFORE UPDATE ON outbox_record FOR EACH ROW
+BEGIN
+    IF OLD.status = 'COMPLETED' AND NEW.status = 'NEW' AND EXISTS (
+        SELECT 1 FROM outbox_from_namastack m JOIN outbox o ON o.idempotency_key = m.idempotency_key
+        WHERE m.source_id = OLD.id)
+    THEN
+        SET NEW.status = OLD.status, NEW.completed_at = OLD.completed_at;
+    END IF;
+END//
+
+-- And its message becomes what the record is now, as long as nobody has claimed it: the message is what was committed. Name here
+-- the columns that the view reads.
+CREATE TRIGGER outbox_carry_record AFTER UPDATE ON outbox_record FOR EACH ROW
+BEGIN
+    DECLARE problem text CHARACTER SET utf8mb4;
+    DECLARE conditions integer;
+    DECLARE ended boolean DEFAULT FALSE;
+    DECLARE the_id bigint;
+    DECLARE the_channel varchar(64) CHARACTER SET utf8mb4;
+    DECLARE the_target text CHARACTER SET utf8mb4;
+    DECLARE the_payload longtext CHARACTER SET utf8mb4;
+    DECLARE the_headers longtext CHARACTER SET utf8mb4;
+    DECLARE the_ordering_key varchar(255) CHARACTER SET utf8mb4;
+    DECLARE the_traceparent varchar(64) CHARACTER SET utf8mb4;
+    DECLARE the_tracestate varchar(512) CHARACTER SET utf8mb4;
+    DECLARE messages CURSOR FOR
+        SELECT o.id, m.channel, m.target, m.payload, m.headers, m.ordering_key, m.traceparent, m.tracestate
+        FROM outbox_from_namastack m JOIN outbox o ON o.idempotency_key = m.idempotency_key
+        WHERE m.source_id = NEW.id AND m.channel IS NOT NULL AND o.status = 'PENDING' AND o.revision = 0 AND NOT EXISTS (
+            SELECT 1 FROM outbox_claim c WHERE JSON_CONTAINS(c.message_ids, CAST(o.id AS char)));
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET ended = TRUE;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        GET DIAGNOSTICS conditions = NUMBER;
+        GET DIAGNOSTICS CONDITION conditions problem = MESSAGE_TEXT;
+        SET problem = LEFT(CONCAT('outbox: row ', NEW.id, ' of outbox_record: ', problem), 128);
+        RESIGNAL SET MESSAGE_TEXT = problem;
+    END;
+    IF NEW.status = 'COMPLETED'
+       AND NOT (OLD.payload <=> NEW.payload AND OLD.handler_id <=> NEW.handler_id AND OLD.record_key <=> NEW.record_key
+            AND OLD.record_type <=> NEW.record_type AND OLD.context <=> NEW.context) THEN
+        -- As outbox_cancel does: no claim is made meanwhile that this transaction does not see.
+        DO (SELECT COUNT(*) FROM outbox_cancelling LOCK IN SHARE MODE);
+        OPEN messages;
+        carrying: LOOP
+            FETCH messages INTO the_id, the_channel, the_target, the_payload, the_headers, the_ordering_key, the_traceparent, the_tracestate;
+            IF ended THEN
+                LEAVE carrying;
+            END IF;
+            UPDATE outbox SET channel = the_channel, target = the_target, payload = the_payload, headers = the_headers, ordering_key = the_ordering_key, traceparent = the_traceparent, tracestate = the_tracestate
+            WHERE id = the_id AND status = 'PENDING' AND revision = 0;
+        END LOOP;
+        CLOSE messages;
+    END IF;
+END//
 DELIMITER ;
 UNLOCK TABLES;
+DROP TEMPORARY TABLE outbox_taken;

@@ -1,6 +1,8 @@
 -- From a home-made outbox table to this outbox, on PostgreSQL: a trigger makes each new row of outbox_events a message, in the
 -- transaction of the application, and the rows that wait become messages here. docs/coming-from.md has the order of the steps.
--- Yours are the routes, the names and the states of the table. After `outbox migrate`, with the old publisher stopped, as the owner of
+-- Yours are the routes, the names and the states of the table, and `without_message`: whether a row without a message stays with the
+-- old publisher or fails the commit.
+-- After `outbox migrate`, with the old publisher stopped, as the owner of
 -- the outbox's tables, who is no superuser and has the rights of your table's owner (GRANT shop TO outbox_owner):
 --   psql -1 -v ON_ERROR_STOP=1 -f home_made.sql DATABASE
 -- It is one transaction, and can be run again.
@@ -29,28 +31,39 @@ CREATE OR REPLACE VIEW outbox_from_events AS
            e.aggregate_id AS ordering_key
     FROM outbox_events e LEFT JOIN outbox_events_route r USING (event_type);
 
--- Makes a row a message. The row is marked as the old publisher would mark it, so no publisher finds it any more.
+-- Makes a row a message, or several where the view gives several.
+-- The row is marked as the old publisher would mark it, so no publisher finds it any more.
 CREATE OR REPLACE FUNCTION outbox_take_event(p_id bigint) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    message outbox_from_events;
+    -- Or 'stays': what becomes of a row that has a route, and of which the view makes no message.
+    without_message CONSTANT text := 'fails';
+    messages        outbox_from_events[];
+    message         outbox_from_events;
 BEGIN
     -- What can fail is caught where nothing is written: such a block costs no transaction id.
     BEGIN
-        SELECT * INTO message FROM outbox_from_events WHERE source_id = p_id;
+        SELECT array_agg(m) INTO messages FROM outbox_from_events m WHERE m.source_id = p_id;
     EXCEPTION WHEN OTHERS THEN
         RAISE EXCEPTION USING ERRCODE = SQLSTATE,
             MESSAGE = format('row %s of outbox_events cannot become a message: %s', p_id, SQLERRM),
             HINT = 'The view outbox_from_events makes the message.';
     END;
-    IF message.channel IS NULL THEN
-        RETURN;
+    IF messages IS NULL AND without_message = 'fails' AND EXISTS (
+        SELECT FROM outbox_events e JOIN outbox_events_route USING (event_type) WHERE e.id = p_id)
+    THEN
+        RAISE EXCEPTION USING
+            MESSAGE = format('row %s of outbox_events cannot become a message: the view makes none of it', p_id),
+            HINT = 'The view outbox_from_events makes the message.';
     END IF;
-    INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key)
-    VALUES (message.idempotency_key, message.channel, message.target, message.payload, message.headers, message.ordering_key)
-    ON CONFLICT (idempotency_key) DO NOTHING;
-    UPDATE outbox_events SET status = 'SUCCESS', sent_at = now() WHERE id = p_id;
+    FOREACH message IN ARRAY coalesce(messages, '{}') LOOP
+        CONTINUE WHEN message.channel IS NULL;
+        INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key)
+        VALUES (message.idempotency_key, message.channel, message.target, message.payload, message.headers, message.ordering_key)
+        ON CONFLICT (idempotency_key) DO NOTHING;
+        UPDATE outbox_events SET status = 'SUCCESS', sent_at = now() WHERE id = p_id;
+    END LOOP;
 END
 $$;
 
@@ -60,7 +73,9 @@ CREATE OR REPLACE FUNCTION outbox_take_event() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    PERFORM outbox_take_event(NEW.id);
+    IF EXISTS (SELECT FROM outbox_events WHERE id = NEW.id AND status = 'PENDING') THEN
+        PERFORM outbox_take_event(NEW.id);
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -78,7 +93,7 @@ BEGIN
     END LOOP;
 END
 $$;
--- After the insert: where that is skipped for a known key, it makes no message.
+-- At the commit: an ORM updates the row that it has inserted, all columns of it, and the message is what was committed.
 DROP TRIGGER IF EXISTS outbox_take_event ON outbox_events;
-CREATE TRIGGER outbox_take_event AFTER INSERT ON outbox_events
+CREATE CONSTRAINT TRIGGER outbox_take_event AFTER INSERT ON outbox_events DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (NEW.status = 'PENDING') EXECUTE FUNCTION outbox_take_event();

@@ -1,7 +1,8 @@
 -- From namastack-outbox to this outbox, on PostgreSQL: a trigger makes each new record of a handler that has a route a message,
 -- in the transaction of the application, and the records that wait become messages here. docs/coming-from.md has the order
 -- of the steps.
--- Yours are the routes. After `outbox migrate`, with the application stopped or its records all processed, as the owner of the
+-- Yours are the routes, and `without_message`: whether a record without a message stays with namastack-outbox or fails the commit.
+-- After `outbox migrate`, with the application stopped or its records all processed, as the owner of the
 -- outbox's tables, who is no superuser and has the rights of your table's owner (GRANT shop TO outbox_owner):
 --   psql -1 -v ON_ERROR_STOP=1 -f namastack.sql DATABASE
 -- It is one transaction, and can be run again.
@@ -32,29 +33,40 @@ CREATE OR REPLACE VIEW outbox_from_namastack AS
            e.context::jsonb ->> 'tracestate' AS tracestate
     FROM outbox_record e LEFT JOIN outbox_record_route r USING (handler_id);
 
--- Makes a record a message. The record is completed, so no process finds it any more.
+-- Makes a record a message, or several where the view gives several.
+-- The record is completed, so no process finds it any more.
 CREATE OR REPLACE FUNCTION outbox_take_record(p_id varchar) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    message outbox_from_namastack;
+    -- Or 'stays': what becomes of a record that has a route, and of which the view makes no message.
+    without_message CONSTANT text := 'fails';
+    messages        outbox_from_namastack[];
+    message         outbox_from_namastack;
 BEGIN
     -- What can fail is caught where nothing is written: such a block costs no transaction id.
     BEGIN
-        SELECT * INTO message FROM outbox_from_namastack WHERE source_id = p_id;
+        SELECT array_agg(m) INTO messages FROM outbox_from_namastack m WHERE m.source_id = p_id;
     EXCEPTION WHEN OTHERS THEN
         RAISE EXCEPTION USING ERRCODE = SQLSTATE,
             MESSAGE = format('row %s of outbox_record cannot become a message: %s', p_id, SQLERRM),
             HINT = 'The view outbox_from_namastack makes the message.';
     END;
-    IF message.channel IS NULL THEN
-        RETURN;
+    IF messages IS NULL AND without_message = 'fails' AND EXISTS (
+        SELECT FROM outbox_record e JOIN outbox_record_route USING (handler_id) WHERE e.id = p_id)
+    THEN
+        RAISE EXCEPTION USING
+            MESSAGE = format('row %s of outbox_record cannot become a message: the view makes none of it', p_id),
+            HINT = 'The view outbox_from_namastack makes the message.';
     END IF;
-    INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key, traceparent, tracestate)
-    VALUES (message.idempotency_key, message.channel, message.target, message.payload, message.headers,
-            message.ordering_key, message.traceparent, message.tracestate)
-    ON CONFLICT (idempotency_key) DO NOTHING;
-    UPDATE outbox_record SET status = 'COMPLETED', completed_at = now() WHERE id = p_id;
+    FOREACH message IN ARRAY coalesce(messages, '{}') LOOP
+        CONTINUE WHEN message.channel IS NULL;
+        INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key, traceparent, tracestate)
+        VALUES (message.idempotency_key, message.channel, message.target, message.payload, message.headers,
+                message.ordering_key, message.traceparent, message.tracestate)
+        ON CONFLICT (idempotency_key) DO NOTHING;
+        UPDATE outbox_record SET status = 'COMPLETED', completed_at = now() WHERE id = p_id;
+    END LOOP;
 END
 $$;
 
@@ -64,7 +76,9 @@ CREATE OR REPLACE FUNCTION outbox_take_record() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
 BEGIN
-    PERFORM outbox_take_record(NEW.id);
+    IF EXISTS (SELECT FROM outbox_record WHERE id = NEW.id AND status = 'NEW') THEN
+        PERFORM outbox_take_record(NEW.id);
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -82,6 +96,7 @@ BEGIN
     END LOOP;
 END
 $$;
+-- At the commit: an ORM updates the record that it has inserted, all columns of it, and the message is what was committed.
 DROP TRIGGER IF EXISTS outbox_take_record ON outbox_record;
-CREATE TRIGGER outbox_take_record AFTER INSERT ON outbox_record
+CREATE CONSTRAINT TRIGGER outbox_take_record AFTER INSERT ON outbox_record DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (NEW.status = 'NEW') EXECUTE FUNCTION outbox_take_record();
