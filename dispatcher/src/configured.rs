@@ -84,6 +84,7 @@ impl Configured {
                 dead_ms: config.retention.dead.map(ms),
             }),
             settings: config.shared(started),
+            refused: None,
         }
     }
 

@@ -93,4 +93,12 @@ impl TermEnd {
             Self::Fenced => "fenced",
         }
     }
+
+    /// Whether the term ended as it was meant to. Every other end is before its time.
+    pub fn is_planned(self) -> bool {
+        match self {
+            Self::Interval | Self::Shutdown => true,
+            Self::Lost | Self::RenewalFailed | Self::Wedged | Self::Fenced => false,
+        }
+    }
 }

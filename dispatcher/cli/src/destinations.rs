@@ -23,6 +23,13 @@ pub(super) enum DestinationsCommand {
     Resume(ResumeArgs),
 }
 
+impl DestinationsCommand {
+    /// Whether it only shows something.
+    pub(super) fn looks(&self) -> bool {
+        matches!(self, Self::List(_))
+    }
+}
+
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     /// Also those that nothing holds up.

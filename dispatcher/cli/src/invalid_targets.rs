@@ -23,6 +23,13 @@ pub(super) enum InvalidTargetsCommand {
     Clear(ClearArgs),
 }
 
+impl InvalidTargetsCommand {
+    /// Whether it only shows something.
+    pub(super) fn looks(&self) -> bool {
+        matches!(self, Self::List(_))
+    }
+}
+
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     /// Only of this channel.

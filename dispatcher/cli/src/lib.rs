@@ -44,11 +44,14 @@ use outbox_dispatcher::config::{Config, ConfigError, Sources, parse_assignment};
 use outbox_dispatcher::text;
 use outbox_schema::DeskError;
 
+/// The version of this program. Between two releases it names the commit, where the build knew it.
+pub(crate) const VERSION: &str = env!("OUTBOX_VERSION");
+
 /// Delivers what applications commit to their outbox.
 ///
 /// At least once, with a stated bound on duplicates; at most once where a channel asks for it.
 #[derive(Debug, Parser)]
-#[command(name = "outbox", version, propagate_version = true)]
+#[command(name = "outbox", version = VERSION, propagate_version = true)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -226,6 +229,7 @@ fn is_misuse(error: &anyhow::Error) -> bool {
 fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new()?;
     let Cli { global, command } = cli;
+    let settings = if command.looks() { settings_to_look } else { settings };
     let url = global.url.as_deref();
     if url.is_some() && !ASK_REPLICAS.contains(&name) {
         let problem =
@@ -268,12 +272,56 @@ fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
     outcome
 }
 
+impl Command {
+    /// Whether the command only shows what an outbox has. It is needed most while settings are wrong.
+    fn looks(&self) -> bool {
+        match self {
+            Self::Status(_) | Self::Top(_) | Self::Replicas(_) | Self::Audit(_) | Self::OrderingKeys(_) => true,
+            Self::Messages(command) => command.looks(),
+            Self::DeadLetters(command) => command.looks(),
+            Self::Operations(command) => command.looks(),
+            Self::Destinations(command) => command.looks(),
+            Self::InvalidTargets(command) => command.looks(),
+            Self::Run(_)
+            | Self::Migrate(_)
+            | Self::Enqueue(_)
+            | Self::Prune(_)
+            | Self::Channels(_)
+            | Self::Config(_)
+            | Self::Check(_)
+            | Self::Health(_)
+            | Self::Bench(_)
+            | Self::Completions(_)
+            | Self::BenchPart
+            | Self::Demo(_) => false,
+        }
+    }
+}
+
+/// The settings without the channels that are wrong, each of which is told.
+fn settings_to_look(global: &Global) -> Result<Config, ConfigError> {
+    let (config, wrong) = Config::load_without_wrong_channels(&sources(global)?)?;
+    if !wrong.is_empty() {
+        let wrong: Vec<_> = wrong.iter().map(|problem| format!("\n  {problem}")).collect();
+        text::warning(&format!(
+            "settings of channels are wrong, so no replica starts by them, and these channels are left out where no replica that runs \
+             says what it runs by:{}",
+            wrong.concat()
+        ));
+    }
+    Ok(config)
+}
+
 fn settings(global: &Global) -> Result<Config, ConfigError> {
+    Config::load(&sources(global)?)
+}
+
+fn sources(global: &Global) -> Result<Sources, ConfigError> {
     let mut flags = global.assignments.clone();
     flags.extend(global.database.iter().map(|url| ("database.url".to_owned(), url.clone())));
     let named = std::env::var_os("OUTBOX_CONFIG").filter(|file| !file.is_empty()).map(PathBuf::from);
     let file = global.config.clone().or(named);
-    Config::load(&Sources::of_process(file.as_deref(), flags)?)
+    Sources::of_process(file.as_deref(), flags)
 }
 
 #[cfg(test)]

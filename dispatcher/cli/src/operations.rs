@@ -33,6 +33,13 @@ pub(super) enum OperationsCommand {
     Stop(StopArgs),
 }
 
+impl OperationsCommand {
+    /// Whether it only shows something.
+    pub(super) fn looks(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Show(_) | Self::Follow(_))
+    }
+}
+
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     /// At most this many.

@@ -3,10 +3,10 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
-use outbox_schema::desk::RunsBy;
+use outbox_schema::desk::{RefusedSettings, RunsBy};
 use tokio::signal::unix::Signal;
 
 use outbox_dispatcher::admin::api::Office;
@@ -15,6 +15,7 @@ use outbox_dispatcher::alerts::Alerts;
 use outbox_dispatcher::config::{Config, ConfigError};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::in_force::InForce;
+use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::poller::channels::Channel;
 use outbox_dispatcher::poller::handle::Handle;
 use outbox_dispatcher::text;
@@ -34,6 +35,7 @@ pub(super) struct Reload {
     /// The address of the listener, which no message may reach.
     pub(super) listening_on: SocketAddr,
     pub(super) dispatcher: Handle,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) runs_by: InForce<RunsBy>,
     pub(super) tokens: InForce<Tokens>,
     pub(super) alerts: InForce<Option<Alerts>>,
@@ -43,8 +45,10 @@ impl Reload {
     /// Takes up new settings at each of these signals. Where anything in them is wrong, all settings stay as they were.
     pub(super) async fn at_each(self, mut hang_ups: Signal) {
         while hang_ups.recv().await.is_some() {
-            if let Err(error) = self.reload().await {
-                refused(&error);
+            let reloaded = self.reload().await;
+            self.metrics.settings_read(reloaded.is_ok());
+            if let Err(error) = reloaded {
+                self.refuse(&problems(&error));
             }
         }
     }
@@ -86,16 +90,27 @@ impl Reload {
         read_last.replace(config);
         Ok(())
     }
-}
 
-/// Logs one line for each problem in the settings.
-fn refused(error: &anyhow::Error) {
-    match error.downcast_ref::<ConfigError>() {
-        Some(ConfigError { problems }) => problems.iter().for_each(|problem| refused_for(&problem.to_string())),
-        None => refused_for(&text::with_causes(error)),
+    /// Logs each problem, and has the replica say the first of them wherever it speaks of its settings.
+    fn refuse(&self, problems: &[String]) {
+        for error in problems {
+            tracing::error!(signal = "SIGHUP", error, "settings.not_reloaded: those of before stay in force");
+        }
+        let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let more = match problems.len() {
+            0 | 1 => String::new(),
+            count => format!("; and {} more", count - 1),
+        };
+        let why = problems.first().map_or_else(String::new, |first| format!("{first}{more}"));
+        let refused = Some(RefusedSettings { at, why });
+        self.runs_by.replace(RunsBy { refused, ..(*self.runs_by.current()).clone() });
     }
 }
 
-fn refused_for(error: &str) {
-    tracing::error!(signal = "SIGHUP", error, "settings.not_reloaded: those of before stay in force");
+/// What is wrong with the settings, one text for each problem.
+fn problems(error: &anyhow::Error) -> Vec<String> {
+    match error.downcast_ref::<ConfigError>() {
+        Some(ConfigError { problems }) => problems.iter().map(ToString::to_string).collect(),
+        None => vec![text::with_causes(error)],
+    }
 }

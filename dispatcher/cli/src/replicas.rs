@@ -39,6 +39,9 @@ fn in_words(replicas: &[ReplicaStatus]) -> Page {
             let line = format!("{name} runs by other settings than the poller: {}", replica.differs.join("; "));
             page.line(in_one_line(&line));
         }
+        if let Some(refused) = replica.refused() {
+            page.line(in_one_line(&format!("{name}: {refused}")));
+        }
         if let Some(trouble) = &replica.replica.trouble {
             page.line(in_one_line(&format!("{name}: {trouble}")));
         }

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::VERSION;
 use super::emptied::Emptied;
 use super::reload::{ReadSettings, Reload};
 use super::session;
@@ -110,6 +111,7 @@ async fn dispatch(
     let listener = wire.spawn(Listener::bind(config.admin.listen, tokens.clone())).await??;
     let listening_on = listener.address();
     let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);
+    metrics.version(VERSION);
     let (opened, listener) = if args.until_empty {
         (Some(start::try_once(&config, CONNECTIONS, &wire).await?), listener)
     } else {
@@ -130,9 +132,9 @@ async fn dispatch(
     let hints = wiring::hints(&config, &outbox_id)?;
     let channels = wiring::channels(&config, listening_on)?;
     let store = Arc::new(StoreHealth::new(store));
-    let fleet = Arc::new(Fleet::default());
     let configured = InForce::new(Configured::of(&config));
     let runs_by = InForce::new(Configured::runs_by(&config, &config));
+    let fleet = Arc::new(Fleet::of(runs_by.clone()));
     let this = started(&instance, listening_on, &config, &runs_by.current());
     let retention = InForce::new(wiring::retention(&config));
     let mut dispatcher = Dispatcher::assemble(Parts {
@@ -188,7 +190,8 @@ async fn dispatch(
     if office.started.telemetry.otlp_endpoint.is_some() {
         wire.spawn(replica.refresh_vitals(metrics.clone()));
     }
-    let reload = Reload { read, office, listening_on, dispatcher: handle, runs_by, tokens, alerts };
+    let reload =
+        Reload { read, office, listening_on, dispatcher: handle, metrics: metrics.clone(), runs_by, tokens, alerts };
     tokio::spawn(reload.at_each(hang_ups));
     let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
     stopped(drained);
@@ -340,7 +343,7 @@ fn started(id: &str, listening_on: SocketAddr, config: &Config, runs_by: &RunsBy
     let replica = Replica {
         id: id.to_owned(),
         name: config.admin.instance.clone().unwrap_or_else(host),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: VERSION.to_owned(),
         address: listening_on.to_string(),
     };
     let channels: Vec<_> = config.channels.keys().collect();

@@ -14,12 +14,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
+use crate::health::presence::term_over;
 use crate::health::vitals::VitalsCache;
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::term::Term;
 
-/// How often figures are written. A replica that is killed loses those of this time.
+/// How often figures are written, beside the end of each term. A replica that is killed loses those of this time.
 pub const EACH: Duration = Duration::from_secs(10);
 
 /// How long the database has for one step.
@@ -66,7 +67,14 @@ impl FiguresKeeper {
         let mut work = Work { waiting: BTreeMap::new(), since: now, looks_at: now, tidies_at: now, told: false };
         let mut pause = EACH;
         loop {
-            let over = ended.run_until_cancelled(tokio::time::sleep(pause)).await.is_none();
+            let term = self.terms.borrow().clone();
+            let rested = async {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = term_over(term) => {}
+                }
+            };
+            let over = ended.run_until_cancelled(rested).await.is_none();
             // The terms of a process that ends are over, so this only writes.
             pause = match self.step(&mut work).await {
                 Ok(()) => {
@@ -78,7 +86,7 @@ impl FiguresKeeper {
                         tracing::warn!(
                             why,
                             "figures.failed: figures over time cannot be kept in outbox_minute, and the page shows none. Messages go \
-                             out all the same. Where a right is missing, apply the grants of this release"
+                             out all the same"
                         );
                     }
                     TROUBLE
@@ -151,6 +159,7 @@ impl FiguresKeeper {
 
 async fn in_time<T>(asked: impl Future<Output = Result<T, DeskError>>) -> Result<T, String> {
     match tokio::time::timeout(LIMIT, asked).await {
+        Ok(Err(error)) if error.lacks_rights() => Err(format!("{error}; apply the grants of this release")),
         Ok(answer) => answer.map_err(|error| error.to_string()),
         Err(_) => Err(format!("no answer within {LIMIT:?}")),
     }

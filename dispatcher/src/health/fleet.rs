@@ -1,27 +1,48 @@
-//! What this replica has seen of the others, and who of them runs by other settings.
+//! What this replica has seen of the others: who of them runs by other settings, and who refused the settings that it read last.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use outbox_schema::desk::{ReplicaEntry, RunsBy};
 
+use crate::in_force::InForce;
+
 /// The most settings that one sentence names.
 const NAMED: usize = 4;
 
-/// The replicas whose settings differ from those of this one, each in a sentence.
-#[derive(Debug, Default)]
-pub struct Fleet(Mutex<Vec<String>>);
+/// What there is to say of the settings of this replica and of the others, each in a sentence.
+#[derive(Debug)]
+pub struct Fleet {
+    /// What this replica runs by.
+    mine: InForce<RunsBy>,
+    /// The sentences about others, as of the last row that this replica wrote.
+    others: Mutex<Vec<String>>,
+}
 
 impl Fleet {
-    /// The sentences, as of the last row that this replica wrote.
-    pub fn differing(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The fleet of a replica that runs by `mine`, which has seen no other yet.
+    pub fn of(mine: InForce<RunsBy>) -> Self {
+        Self { mine, others: Mutex::default() }
     }
 
-    /// Replaces the sentences.
-    pub(crate) fn replace(&self, differing: Vec<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = differing;
+    /// The sentences: first the one about this replica.
+    pub fn sentences(&self) -> Vec<String> {
+        let mine = self.mine.current().refused.as_ref().map(ToString::to_string);
+        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        mine.into_iter().chain(others.iter().cloned()).collect()
     }
+
+    /// Replaces the sentences about others.
+    pub(crate) fn replace(&self, others: Vec<String>) {
+        *self.others.lock().unwrap_or_else(PoisonError::into_inner) = others;
+    }
+}
+
+/// A sentence for each other replica that runs and refused the settings that it read last.
+pub fn refusing(id: &str, replicas: &[ReplicaEntry]) -> Vec<String> {
+    let others = replicas.iter().filter(|other| other.row.runs() && other.row.id != id);
+    let refused = others.filter_map(|other| Some((&other.row, other.runs_by.as_ref()?.refused.as_ref()?)));
+    refused.map(|(row, refused)| format!("the replica {} ({}): {refused}", row.name, row.id)).collect()
 }
 
 /// A sentence for each replica that runs by other settings than the replica `id`, which runs by `mine`.
@@ -71,7 +92,7 @@ pub fn differences(its: &RunsBy, mine: &RunsBy) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::desk::ChannelRunsBy;
+    use outbox_schema::desk::{ChannelRunsBy, RefusedSettings};
 
     use super::*;
     use crate::fixtures::replicas::{replica, runs_by as by};
@@ -110,6 +131,21 @@ mod tests {
         let told = differing("a", &by("table", &[]), &[replica("b", by("table", &many), 10)]).join("\n");
         assert!(told.contains("a 1, not at its default; b 1, not at its default"), "{told}");
         assert!(told.ends_with("d 1, not at its default; and 1 more"), "{told}");
+    }
+
+    #[test]
+    fn settings_that_were_refused_are_told_by_the_replica_itself_and_by_the_others() {
+        let refused = RefusedSettings { at: "2026-05-01T10:00:00Z".to_owned(), why: "lease.ttl = 1".to_owned() };
+        let wrong = RunsBy { refused: Some(refused), ..by("table", &[]) };
+        let fleet = Fleet::of(InForce::new(wrong.clone()));
+        let own = "what was read at 2026-05-01T10:00:00Z was refused, so the settings of before are in force until a restart, \
+                   which reads the same: lease.ttl = 1";
+        assert_eq!(fleet.sentences(), [own]);
+        let rows = [replica("a", wrong.clone(), 10), replica("b", by("table", &[]), 10)];
+        assert_eq!(refusing("b", &rows), [format!("the replica host-a (a): {own}")]);
+        assert_eq!(refusing("a", &rows), Vec::<String>::new());
+        assert_eq!(wrong.settings_hash(), by("table", &[]).settings_hash(), "it runs by the same settings");
+        assert!(differing("b", &by("table", &[]), &rows).is_empty());
     }
 
     #[test]

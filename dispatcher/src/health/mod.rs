@@ -217,7 +217,7 @@ impl Readiness for Health {
             lease: self.times,
         });
         let mut notes: Vec<_> = newer.map(of_newer_tables).into_iter().collect();
-        notes.extend(self.fleet.differing().into_iter().map(|sentence| format!("settings: {sentence}")));
+        notes.extend(self.fleet.sentences().into_iter().map(|sentence| format!("settings: {sentence}")));
         if let Ok(vitals) = &vitals {
             causes.extend(self.endless_lease(newest_term).await);
             notes.extend(self.locks(vitals).await);

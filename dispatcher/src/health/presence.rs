@@ -1,5 +1,6 @@
 //! The row of a replica in `outbox_replica`. From these rows operators and `outbox migrate` know which replicas run, and by
-//! what. A replica writes its row twice a minute, whenever it begins a term, and when it has read its settings anew.
+//! what. A replica writes its row twice a minute, when it begins a term, ten seconds later and at its end, and when it has read its
+//! settings anew.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::health::answering::Silence;
-use crate::health::fleet::{Fleet, differing};
+use crate::health::fleet::{Fleet, differing, refusing};
 use crate::health::lease_health::LeaseHealth;
 use crate::health::store_health::StoreHealth;
 use crate::in_force::InForce;
@@ -22,6 +23,12 @@ use crate::term::tally::Counts;
 
 /// How often a replica writes its row.
 pub const EACH: Duration = Duration::from_secs(30);
+
+/// How long after the beginning of a term its replica says what it did so far.
+pub const FIRST: Duration = Duration::from_secs(10);
+
+/// How long what is on the wire at the end of a term has, before it is said what the term did.
+const ANSWERED: Duration = Duration::from_secs(2);
 
 /// How long a replica that has read its settings anew waits for the others to do so, before it compares theirs.
 const GATHERED: Duration = Duration::from_secs(2);
@@ -64,6 +71,7 @@ impl Presence {
         let (mut logged, mut reloads) = (Vec::new(), self.runs_by.replacements());
         // A term that does not yet say what it runs by.
         let mut began: Option<TermId> = None;
+        let mut pause = EACH;
         loop {
             self.metrics.runs_by(&self.runs_by.current());
             let counted = counts.until(Instant::now(), self.metrics.tally.counts());
@@ -83,9 +91,11 @@ impl Presence {
                 }
                 Err(_) => {}
             }
+            let term = self.terms.borrow().clone();
             tokio::select! {
                 () = ended.cancelled() => break,
-                () = tokio::time::sleep(EACH) => {}
+                () = tokio::time::sleep(pause) => pause = EACH,
+                () = term_over(term) => {}
                 Ok(()) = reloads.changed() => tokio::select! {
                     () = ended.cancelled() => break,
                     () = tokio::time::sleep(GATHERED) => {}
@@ -96,6 +106,7 @@ impl Presence {
                         term.first_claim().await;
                     }
                     began = term.map(|term| term.id.clone());
+                    pause = FIRST;
                 }
             }
         }
@@ -119,7 +130,7 @@ impl Presence {
             }
             logged.clone_from(&differing);
         }
-        self.fleet.replace(differing);
+        self.fleet.replace([differing, refusing(&self.replica.id, replicas)].concat());
     }
 
     /// What keeps the replica from its work now, if anything does.
@@ -134,6 +145,15 @@ impl Presence {
             self.lease.trouble().filter(recent).map(|silence| told("no answer of the lease store", silence))
         })
     }
+}
+
+/// Completes a little after the end of this term, and never where it has ended already.
+pub(crate) async fn term_over(term: Option<Arc<Term>>) {
+    match term.filter(|term| term.is_on()) {
+        Some(term) => term.ended().await,
+        None => std::future::pending().await,
+    }
+    tokio::time::sleep(ANSWERED).await;
 }
 
 /// The counts of the last minute.

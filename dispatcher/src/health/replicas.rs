@@ -1,20 +1,22 @@
 //! The replicas of an outbox, for `outbox replicas`, `outbox status` and the admin API: who polls, by what, and whose settings
 //! differ.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
 
-use outbox_schema::desk::{CurrentTerm, ReplicaEntry, RunsBy};
+use outbox_schema::desk::{CurrentTerm, RefusedSettings, ReplicaEntry, RunsBy, TermEntry};
 use outbox_schema::{Database, DeskError};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::health::fleet::differences;
+use crate::health::presence::FIRST;
 
 /// A replica writes its row each 30 s, and the database has 5 s to take it.
 const SILENT: Duration = Duration::from_secs(40);
 
-/// A window that is shorter says nothing of a minute.
-const SHORTEST_MS: i64 = 1_000;
+/// Who polled for less within the time that was counted says nothing of a minute.
+const SHORTEST: Duration = FIRST;
 
 /// A replica, and what it does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -49,6 +51,11 @@ impl ReplicaStatus {
     /// Whether the replica has not written its row when it should have, and may have been killed.
     pub fn is_silent(&self) -> bool {
         self.runs && self.replica.row.seen() > SILENT
+    }
+
+    /// The settings that the replica read last and refused, where it runs.
+    pub fn refused(&self) -> Option<&RefusedSettings> {
+        self.replica.runs_by.as_ref().filter(|_| self.runs)?.refused.as_ref()
     }
 }
 
@@ -135,20 +142,24 @@ impl Replicas {
         self.runs_by().map(|by| (by.settings_hash(), by.clone()))
     }
 
-    /// How much the replicas did in the last minute, by their own counts. Those of a silent one may be over. None where none of
-    /// the others counts.
-    pub fn per_minute(&self) -> Option<PerMinute> {
-        let counting: Vec<_> = self
-            .running()
-            .filter(|replica| !replica.is_silent())
-            .map(|replica| &replica.replica)
-            .filter(|replica| replica.counted_ms >= SHORTEST_MS)
-            .collect();
-        let sum = |count: fn(&ReplicaEntry) -> i64| {
-            counting.iter().map(|replica| count(replica).saturating_mul(60_000) / replica.counted_ms).sum()
+    /// How much the replicas do in a minute in which one polls: by their own counts, and by the log of terms, which says for how long
+    /// of the time that they counted they polled. The counts of one that ended are gone, and so is its time. Those of a silent one may
+    /// be over. None until the others have polled for long enough.
+    pub fn per_minute(&self, terms: &[TermEntry]) -> Option<PerMinute> {
+        let heard: Vec<_> =
+            self.running().filter(|replica| !replica.is_silent()).map(|replica| &replica.replica).collect();
+        let polled = |shard: i32| -> Duration {
+            heard.iter().map(|replica| polled(replica, terms.iter().filter(|term| term.shard == shard))).sum()
         };
-        let seen_ms = counting.iter().map(|replica| replica.row.seen_ms).max()?;
-        Some(PerMinute { delivered: sum(|its| its.delivered), failed: sum(|its| its.failed), seen_ms })
+        let shards: BTreeSet<_> = terms.iter().map(|term| term.shard).collect();
+        let counted = shards.into_iter().map(polled).max().filter(|counted| *counted >= SHORTEST)?;
+        let counted_ms = i64::try_from(counted.as_millis()).unwrap_or(i64::MAX);
+        let rate = |count: fn(&ReplicaEntry) -> i64| {
+            heard.iter().map(|replica| count(replica)).sum::<i64>().saturating_mul(60_000) / counted_ms
+        };
+        let polling = heard.iter().filter(|replica| polled_at_all(replica, terms));
+        let seen_ms = polling.map(|replica| replica.row.seen_ms).max()?;
+        Some(PerMinute { delivered: rate(|its| its.delivered), failed: rate(|its| its.failed), seen_ms })
     }
 
     /// Whether an open term goes on, as far as the database shows it: for those who cannot ask the lease store. It does
@@ -159,6 +170,24 @@ impl Replicas {
             None => Duration::from_millis(open.age_ms.try_into().unwrap_or(0)) <= longest,
         }
     }
+}
+
+/// How long a replica led these terms, of the time that the counts in its row are of.
+fn polled<'a>(replica: &ReplicaEntry, terms: impl Iterator<Item = &'a TermEntry>) -> Duration {
+    let at = |time: &str| humantime::parse_rfc3339_weak(time).ok();
+    let counted = Duration::from_millis(replica.counted_ms.try_into().unwrap_or(0));
+    let Some(to) = at(&replica.seen_at) else { return Duration::ZERO };
+    let from = to - counted;
+    let within = |term: &TermEntry| {
+        let began = at(&term.started_at)?.max(from);
+        let ends = [&term.ended_at, &term.next_started_at].into_iter().filter_map(|end| at(end.as_deref()?));
+        ends.fold(to, SystemTime::min).duration_since(began).ok()
+    };
+    terms.filter(|term| replica.row.holds(&term.holder)).filter_map(within).sum()
+}
+
+fn polled_at_all(replica: &ReplicaEntry, terms: &[TermEntry]) -> bool {
+    polled(replica, terms.iter()) > Duration::ZERO
 }
 
 #[cfg(test)]
@@ -191,11 +220,48 @@ mod tests {
         let rows = vec![replica("a", "table", 600_000), replica("b", "table", 1_000)];
         let replicas = Replicas::from(rows, &[term("a.1", Duration::ZERO)]);
         assert!(replicas.all().iter().all(|replica| replica.polls.is_empty()), "{replicas:?}");
-        assert_eq!(replicas.per_minute(), Some(PerMinute { delivered: 100, failed: 2, seen_ms: 1_000 }));
-        assert_eq!(Replicas::default().per_minute(), None);
+        let terms = [led("a.1", "09:00", Some("09:40")), led("b.1", "09:40", None)];
+        let of_one = Some(PerMinute { delivered: 150, failed: 3, seen_ms: 1_000 });
+        assert_eq!(replicas.per_minute(&terms), of_one);
+        assert_eq!(Replicas::default().per_minute(&terms), None);
         let rows = vec![replica("a", "table", 60_000), replica("b", "table", 1_000)];
-        let of_one = Some(PerMinute { delivered: 100, failed: 2, seen_ms: 1_000 });
-        assert_eq!(Replicas::from(rows, &[]).per_minute(), of_one, "the first is silent");
+        assert_eq!(Replicas::from(rows, &[]).per_minute(&terms), of_one, "the first is silent");
+    }
+
+    /// A term in the hour of the fixtures, whose rows were written at 10:00 and count the half minute before.
+    fn led(holder: &str, began: &str, ended: Option<&str>) -> TermEntry {
+        let at = |time: &str| format!("2026-05-01T14:{time}Z");
+        TermEntry {
+            shard: 0,
+            epoch: 1,
+            holder: holder.to_owned(),
+            started_at: at(began),
+            ended_at: ended.map(at),
+            ended_because: None,
+            claimed: None,
+            delivered: None,
+            failed: None,
+            in_doubt: None,
+            instance: None,
+            version: None,
+            next_started_at: None,
+        }
+    }
+
+    #[test]
+    fn who_followed_while_another_polled_that_is_gone_says_nothing_of_a_minute_until_it_has_polled_itself() {
+        let follower = || ReplicaEntry { delivered: 0, failed: 0, ..replica("b", "table", 1_000) };
+        let gone = led("a.1", "09:00", Some("09:57"));
+        let rate = |rows: Vec<ReplicaEntry>, began: &str| {
+            let replicas = Replicas::from(rows, &[]);
+            replicas.per_minute(&[led("b.1", began, None), gone.clone()]).map(|minute| minute.delivered)
+        };
+        assert_eq!(rate(vec![follower()], "10:01"), None, "its row is of before its term");
+        assert_eq!(rate(vec![follower()], "09:58"), None, "two seconds of polling");
+        let polled = ReplicaEntry { delivered: 1_000, ..follower() };
+        assert_eq!(rate(vec![polled.clone()], "09:50"), Some(6_000), "a hundred a second for ten seconds");
+        let other = ReplicaEntry { delivered: 2_000, ..replica("a", "table", 2_000) };
+        assert_eq!(rate(vec![other, polled], "09:50"), Some(4_864), "of both, for 37 s in all");
     }
 
     #[test]

@@ -13,7 +13,10 @@ use crate::health::replicas::{PerMinute, ReplicaStatus, Replicas};
 use crate::health::vitals::{self, bounded};
 
 /// The number of terms that are shown.
-const LAST_TERMS: u32 = 10;
+const LAST_TERMS: usize = 10;
+
+/// The terms that are looked at for what was done in a minute. A term lasts a second or longer.
+const TERMS_OF_A_MINUTE: u32 = 120;
 
 /// The most channels that are shown one by one beside those of the settings.
 const NOT_CONFIGURED: usize = 100;
@@ -34,7 +37,7 @@ pub struct Status {
     /// The replicas that run, and those that were killed within a day. Those of 0.1.0 as released say nothing of themselves.
     #[serde(default)]
     pub replicas: Vec<ReplicaStatus>,
-    /// What the replicas did in the last minute, by their own counts. None where none of them counts.
+    /// What the replicas do in a minute, by their own counts. None until those that run have polled for ten seconds.
     #[serde(default)]
     pub per_minute: Option<PerMinute>,
     /// What could not be found out, and why.
@@ -60,9 +63,9 @@ pub struct ShardStatus {
     pub since: Option<String>,
     /// Milliseconds since the term began.
     pub since_ms: Option<i64>,
-    /// Milliseconds until the lease expires unless it is renewed. None where the lease store was not asked.
+    /// Milliseconds until the lease expires unless it is renewed. None where the lease store was not asked, or did not answer.
     pub trusted_ms: Option<i64>,
-    /// Why the lease store did not answer.
+    /// Why the lease store did not answer. Who polls is then what the database shows.
     pub error: Option<String>,
 }
 
@@ -76,7 +79,7 @@ pub enum State {
     Beginning,
     /// No replica holds the lease.
     Idle,
-    /// The lease store does not answer.
+    /// The lease store does not answer, and the database shows no poller.
     Unknown,
 }
 
@@ -112,16 +115,17 @@ impl Status {
         database: &Database,
         configured: &Configured,
     ) -> Result<Self, DeskError> {
-        let last_terms = database.terms(LAST_TERMS).await?;
+        let terms = database.terms(TERMS_OF_A_MINUTE).await?;
         let (replicas, mut notes) = match Replicas::of(database).await {
             Ok(replicas) => (replicas, Vec::new()),
             // As where the role has the rights of a release before.
             Err(error) => (Replicas::default(), vec![format!("which replicas run is not known: {error}")]),
         };
-        let unasked = leases.values().any(Option::is_none);
-        let open = if unasked { database.open_terms().await? } else { Vec::new() };
+        let unanswered = leases.values().any(|held| !matches!(held, Some(Ok(_))));
+        let open = if unanswered { database.open_terms().await? } else { Vec::new() };
         let shard = |(shard, held)| match held {
-            Some(held) => ShardStatus::of(shard, held, &vitals, &replicas),
+            Some(Ok(held)) => ShardStatus::of(shard, held, &vitals, &replicas),
+            Some(Err(error)) => ShardStatus::by_database(shard, &open, &replicas, configured).without_lease(&error),
             None => ShardStatus::by_database(shard, &open, &replicas, configured),
         };
         let shards = leases.into_iter().map(shard).collect();
@@ -136,8 +140,8 @@ impl Status {
             not_configured: not_configured(&vitals, |name| is_configured(name) || name == vitals::NOT_CONFIGURED),
             shards,
             vitals,
-            last_terms,
-            per_minute: replicas.per_minute(),
+            last_terms: terms[..terms.len().min(LAST_TERMS)].to_vec(),
+            per_minute: replicas.per_minute(&terms),
             replicas: replicas.into_all(),
             notes,
         })
@@ -194,13 +198,15 @@ impl ShardStatus {
         }
     }
 
-    fn of(shard: Shard, held: Result<Option<Held>, LeaseError>, vitals: &Vitals, replicas: &Replicas) -> Self {
+    /// The same where the lease store did not answer: a term may go on for as long as its lease is trusted.
+    fn without_lease(self, error: &LeaseError) -> Self {
+        let state = if self.state == State::Idle { State::Unknown } else { self.state };
+        Self { state, error: Some(error.to_string()), ..self }
+    }
+
+    fn of(shard: Shard, held: Option<Held>, vitals: &Vitals, replicas: &Replicas) -> Self {
         let nothing = Self::idle(shard);
-        let held = match held {
-            Ok(Some(held)) => held,
-            Ok(None) => return nothing,
-            Err(error) => return Self { state: State::Unknown, error: Some(error.to_string()), ..nothing },
-        };
+        let Some(held) = held else { return nothing };
         let term = term_of(shard, vitals).filter(|term| term.holder == held.holder);
         Self {
             instance: replicas.holder(&held.holder).map(|replica| replica.replica.row.name.clone()),

@@ -208,6 +208,16 @@ impl Metrics {
         self.observed.settings(runs_by.settings_hash(), lease);
     }
 
+    /// Notes that this process read settings, and whether it took them up.
+    pub fn settings_read(&self, taken_up: bool) {
+        self.observed.settings_read(taken_up);
+    }
+
+    /// Shows the version of the program. Without this call it is that of the package.
+    pub fn version(&self, version: &'static str) {
+        self.observed.version(version);
+    }
+
     /// The database's last answer. None where it could not be asked: its numbers are then left out, and no old ones are
     /// repeated.
     pub fn vitals(&self, vitals: Option<Arc<Vitals>>) {

@@ -55,11 +55,15 @@ pub enum Name {
     BuildInfo,
     /// The settings that all replicas must share.
     SettingsInfo,
+    /// Whether the settings that were read last are in force.
+    ReloadSuccessful,
+    /// When settings were last read and taken up.
+    ReloadedAt,
 }
 
 impl Name {
     /// All metrics.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 28] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
@@ -86,6 +90,8 @@ impl Name {
         Self::DatabaseConnections,
         Self::BuildInfo,
         Self::SettingsInfo,
+        Self::ReloadSuccessful,
+        Self::ReloadedAt,
     ];
 
     /// The name in Prometheus and OTLP.
@@ -117,6 +123,8 @@ impl Name {
             Self::DatabaseConnections => "outbox_database_connections",
             Self::BuildInfo => "outbox_build_info",
             Self::SettingsInfo => "outbox_settings_info",
+            Self::ReloadSuccessful => "outbox_config_reload_successful",
+            Self::ReloadedAt => "outbox_config_reload_success_timestamp_seconds",
         }
     }
 
@@ -160,6 +168,12 @@ impl Name {
             Self::BuildInfo => "1; the label says which version this process is of.",
             Self::SettingsInfo => {
                 "1; the labels have the hash of the settings that all replicas must share, and the kind of lease store."
+            }
+            Self::ReloadSuccessful => {
+                "1 while the settings that this process read last are in force, 0 where it refused them."
+            }
+            Self::ReloadedAt => {
+                "When this process last took up settings, in seconds since 1970: at its start or at a SIGHUP."
             }
         }
     }

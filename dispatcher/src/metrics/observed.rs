@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
@@ -36,6 +36,9 @@ struct State {
     ready: Option<(Instant, bool)>,
     /// The hash of the shared settings, and the kind of the lease store.
     settings: Option<(String, &'static str)>,
+    /// Whether the settings that were read last were taken up, and when some were.
+    read: (bool, Option<SystemTime>),
+    version: Option<&'static str>,
     pools: Vec<(&'static str, Counted)>,
 }
 
@@ -51,14 +54,17 @@ impl fmt::Debug for Counted {
 impl Observed {
     pub(super) fn register(meter: &Meter, channels: Vec<String>, shards: &[Shard]) -> Arc<Self> {
         let terms = shards.iter().map(|shard| (*shard, None)).collect();
-        let observed = Arc::new(Self { state: Mutex::new(State { channels, terms, ..State::default() }) });
+        let read = (true, Some(SystemTime::now()));
+        let observed = Arc::new(Self { state: Mutex::new(State { channels, terms, read, ..State::default() }) });
         observed.gauge(meter, Name::LeaseHeld, Self::show_lease_held);
         observed.gauge(meter, Name::Epoch, Self::show_epoch);
         observed.gauge(meter, Name::DestinationPaused, Self::show_paused);
         observed.gauge(meter, Name::Messages, Self::show_messages);
         observed.gauge(meter, Name::Ready, Self::show_ready);
-        observed.gauge(meter, Name::BuildInfo, |_, build| Self::show_build(build));
+        observed.gauge(meter, Name::BuildInfo, Self::show_build);
         observed.gauge(meter, Name::SettingsInfo, Self::show_settings);
+        observed.gauge(meter, Name::ReloadSuccessful, Self::show_reload_successful);
+        observed.seconds(meter, Name::ReloadedAt, Self::show_reloaded_at);
         observed.gauge(meter, Name::DatabaseConnections, Self::show_connections);
         observed.seconds(meter, Name::RetentionLag, Self::show_retention_behind);
         observed.seconds(meter, Name::Trusted, Self::show_trusted);
@@ -105,6 +111,15 @@ impl Observed {
         self.state().settings = Some((hash, lease));
     }
 
+    pub(super) fn settings_read(&self, taken_up: bool) {
+        let (_, last) = self.state().read;
+        self.state().read = (taken_up, if taken_up { Some(SystemTime::now()) } else { last });
+    }
+
+    pub(super) fn version(&self, version: &'static str) {
+        self.state().version = Some(version);
+    }
+
     pub(super) fn pool(&self, name: &'static str, count: impl Fn() -> Connections + Send + 'static) {
         self.state().pools.push((name, Counted(Box::new(count))));
     }
@@ -118,8 +133,20 @@ impl Observed {
         }
     }
 
-    fn show_build(build: &dyn AsyncInstrument<i64>) {
-        build.observe(1, &[KeyValue::new("version", env!("CARGO_PKG_VERSION"))]);
+    fn show_build(&self, build: &dyn AsyncInstrument<i64>) {
+        let version = self.state().version.unwrap_or(env!("CARGO_PKG_VERSION"));
+        build.observe(1, &[KeyValue::new("version", version)]);
+    }
+
+    fn show_reload_successful(&self, successful: &dyn AsyncInstrument<i64>) {
+        successful.observe(i64::from(self.state().read.0), &[]);
+    }
+
+    fn show_reloaded_at(&self, at: &dyn AsyncInstrument<f64>) {
+        let since_1970 = self.state().read.1.and_then(|read| read.duration_since(SystemTime::UNIX_EPOCH).ok());
+        if let Some(since_1970) = since_1970 {
+            at.observe(since_1970.as_secs_f64(), &[]);
+        }
     }
 
     fn show_settings(&self, settings: &dyn AsyncInstrument<i64>) {

@@ -191,10 +191,19 @@ fn is_for_logs(metadata: &Metadata<'_>) -> bool {
     metadata.target() != spans::TARGET && !holds_bodies
 }
 
+/// A level by itself is that of this program. What the libraries would say of an outage is said by this program in its own words, and
+/// theirs quote whole statements: of them it shows errors. Who asks for details, or gives filters, gets what that says.
+fn of_this_program(value: &str) -> String {
+    match value.trim().parse::<LevelFilter>() {
+        Ok(LevelFilter::INFO | LevelFilter::WARN) => format!("error,outbox={}", value.trim().to_lowercase()),
+        Ok(_) | Err(_) => value.to_owned(),
+    }
+}
+
 fn level(environment: Option<String>, configured: Option<&str>) -> Result<EnvFilter, TelemetryError> {
     let environment = environment.filter(|value| !value.is_empty());
     let value = environment.as_deref().or(configured).unwrap_or(DEFAULT_LEVEL);
-    EnvFilter::try_new(value)
+    EnvFilter::try_new(of_this_program(value))
         .map_err(|error| TelemetryError::Level { value: value.to_owned(), reason: error.to_string() })
 }
 
@@ -216,8 +225,26 @@ mod tests {
     #[test]
     fn the_environment_comes_before_the_settings_and_an_empty_one_is_none() {
         assert_eq!(level(Some("debug".to_owned()), Some("warn")).unwrap().to_string(), "debug");
-        assert_eq!(level(Some(String::new()), Some("warn")).unwrap().to_string(), "warn");
-        assert_eq!(level(None, None).unwrap().to_string(), "info");
+        assert_eq!(level(Some(String::new()), Some("trace")).unwrap().to_string(), "trace");
+        let [set, default] = [Some("WARN"), None].map(|value| level(None, value).unwrap().to_string());
+        assert!(set.contains("outbox=warn") && default.contains("outbox=info"), "{set} {default}");
+    }
+
+    #[test]
+    fn libraries_tell_of_errors_alone_unless_details_are_asked_for() {
+        let hears = |asked_for: &str| {
+            let (_, dispatch) = prepare(&Settings { log_level: Some(asked_for), ..SETTINGS }).unwrap();
+            tracing::dispatcher::with_default(&dispatch, || {
+                [
+                    tracing::enabled!(target: "outbox_dispatcher::term", Level::INFO),
+                    tracing::enabled!(target: "sqlx::query", Level::WARN),
+                    tracing::enabled!(target: "sqlx::query", Level::ERROR),
+                ]
+            })
+        };
+        assert_eq!(hears("INFO"), [true, false, true]);
+        assert_eq!(hears("info,sqlx=warn"), [true, true, true]);
+        assert_eq!(hears("DEBUG"), [true, true, true]);
     }
 
     #[test]

@@ -67,10 +67,12 @@ impl Term {
         self.gate.close();
         if self.why.set(why).is_ok() {
             // This is logged here, so that it is logged even where the loop hangs.
-            tracing::info!(
-                shard = %self.id.shard, holder = %self.id.holder, epoch = %self.id.epoch, reason = why.as_str(),
-                "term.ended"
-            );
+            let (TermId { shard, holder, epoch }, reason) = (&self.id, why.as_str());
+            if why.is_planned() {
+                tracing::info!(%shard, %holder, %epoch, reason, "term.ended");
+            } else {
+                tracing::warn!(%shard, %holder, %epoch, reason, "term.ended: before its time");
+            }
         }
         self.first_claim.cancel();
         self.ended.cancel();

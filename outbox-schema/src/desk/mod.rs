@@ -71,9 +71,11 @@ pub use operations::{
 };
 pub use progress::{Progress, Watch};
 pub use replay::ReplayManner;
-pub use replicas::{ChannelRunsBy, Counted, Heartbeat, Replica, ReplicaEntry, ReplicaRow, RetentionRunsBy, RunsBy};
+pub use replicas::{
+    ChannelRunsBy, Counted, Heartbeat, RefusedSettings, Replica, ReplicaEntry, ReplicaRow, RetentionRunsBy, RunsBy,
+};
 pub use report::{
-    AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, MessageRecord,
+    AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, Length, MessageRecord,
     NamingClaim, PausedDestination, TenantVitals, TermEntry, Vitals,
 };
 pub use selection::{Cursor, DeadLetterFilter, Moment, Selection};

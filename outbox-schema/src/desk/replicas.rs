@@ -1,6 +1,7 @@
 //! The replicas that run, and what they run by. Each writes its own row twice a minute, and whenever it begins a term.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,30 @@ pub struct RunsBy {
     pub retention: Option<RetentionRunsBy>,
     /// The settings that all replicas must share and that are not at their defaults, without secrets.
     pub settings: BTreeMap<String, String>,
+    /// The settings that it read last and refused. None where it runs by what it read last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RefusedSettings>,
+}
+
+/// Settings that a replica read while it ran and did not take up.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RefusedSettings {
+    /// When the replica read them, RFC 3339.
+    pub at: String,
+    /// What is wrong with them, without secrets.
+    pub why: String,
+}
+
+impl fmt::Display for RefusedSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at, why } = self;
+        write!(
+            f,
+            "what was read at {at} was refused, so the settings of before are in force until a restart, which reads the same: {why}"
+        )
+    }
 }
 
 /// How long a replica keeps finished messages, in milliseconds. None: for ever.
@@ -154,6 +179,9 @@ pub struct ReplicaEntry {
     /// Which replica it is, and when it was last seen.
     #[serde(flatten)]
     pub row: ReplicaRow,
+    /// When the replica wrote its row, RFC 3339.
+    #[serde(default)]
+    pub seen_at: String,
     /// Where its admin API listens. None for a replica of an earlier release; so are the next three fields.
     pub address: Option<String>,
     /// The lease store, without secrets.
@@ -176,6 +204,7 @@ pub struct ReplicaEntry {
 struct FleetRow {
     #[sqlx(flatten)]
     row: ReplicaRow,
+    seen_at: String,
     address: Option<String>,
     lease_store: Option<String>,
     settings_hash: Option<String>,
@@ -190,6 +219,7 @@ impl From<FleetRow> for ReplicaEntry {
     fn from(found: FleetRow) -> Self {
         Self {
             row: found.row,
+            seen_at: found.seen_at,
             address: found.address,
             lease_store: found.lease_store,
             settings_hash: found.settings_hash,

@@ -1,7 +1,7 @@
 //! What the desk answers. Times are texts that the database made, RFC 3339 in UTC. For a time that no calendar has
 //! (`infinity` on PostgreSQL), the text is the database's own word.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
@@ -185,23 +185,70 @@ pub struct TermEntry {
     pub next_started_at: Option<String>,
 }
 
+/// A length of time of which perhaps only a bound is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Length {
+    /// The length, or its bound, in milliseconds.
+    pub ms: i64,
+    /// Whether this is the length itself. If not, a gap is no longer than this, and a term no shorter.
+    pub is_exact: bool,
+}
+
 impl TermEntry {
-    /// How long nobody led the shard behind the term, in milliseconds. The times are noted by different replicas: a term that ended
-    /// after the next one began left no gap. None where either time is not known.
-    pub fn gap_ms(&self) -> Option<i64> {
-        between_ms(self.ended_at.as_deref()?, self.next_started_at.as_deref()?)
+    /// How long nobody led the shard behind the term. None for the newest one, and where a time is not known.
+    ///
+    /// Where the term's poller did not note its end, the gap counts from its last sign of life: `seen_at`, when it wrote its row last.
+    pub fn gap(&self, seen_at: Option<&str>) -> Option<Length> {
+        let is_exact = self.notes_its_end();
+        let from = if is_exact { self.ended_at.as_deref() } else { Some(self.last_sign(seen_at)) };
+        between_ms(from?, self.next_started_at.as_deref()?).map(|ms| Length { ms, is_exact })
     }
 
-    /// How long the term lasted, in milliseconds. None where its end is not known.
-    pub fn lasted_ms(&self) -> Option<i64> {
-        between_ms(&self.started_at, self.ended_at.as_deref()?)
+    /// How long the term lasted. None while it goes on.
+    pub fn lasted(&self, seen_at: Option<&str>) -> Option<Length> {
+        let ended = self.ended_at.as_deref()?;
+        let is_exact = self.notes_its_end();
+        let to = if is_exact { ended } else { self.last_sign(seen_at) };
+        between_ms(&self.started_at, to).map(|ms| Length { ms, is_exact })
     }
+
+    /// When the term ended, as far as it is known: its end, or the last sign of life of its poller. None while it goes on.
+    pub fn until<'a>(&'a self, seen_at: Option<&'a str>) -> Option<&'a str> {
+        let ended = self.ended_at.as_deref()?;
+        Some(if self.notes_its_end() { ended } else { self.last_sign(seen_at) })
+    }
+
+    /// Whether the poller of the term noted its end. If not, the next one did, at its own beginning.
+    fn notes_its_end(&self) -> bool {
+        match self.ended_because.as_deref() {
+            Some("interval" | "shutdown") => true,
+            // It may say why, and after that of the next one: then the time of the end is still that of the next beginning.
+            Some(why) if why != "lost" => {
+                let gap = self.ended_at.as_deref().zip(self.next_started_at.as_deref());
+                gap.is_none_or(|(ended, next)| between_ms(ended, next).is_some_and(|ms| ms > 0))
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// The last sign of life of the term's poller: its row, where that was written within the term, else the beginning of the term.
+    fn last_sign<'a>(&'a self, seen_at: Option<&'a str>) -> &'a str {
+        let end = self.next_started_at.as_deref().or(self.ended_at.as_deref());
+        let within = |seen: &&str| {
+            let [began, seen, end] = [Some(self.started_at.as_str()), Some(*seen), end].map(|at| at.and_then(moment));
+            began.is_some() && began <= seen && (end.is_none() || seen <= end)
+        };
+        seen_at.filter(within).unwrap_or(&self.started_at)
+    }
+}
+
+fn moment(time: &str) -> Option<SystemTime> {
+    humantime::parse_rfc3339_weak(time).ok()
 }
 
 /// Milliseconds from one time to another, and 0 where that is before it.
 fn between_ms(from: &str, to: &str) -> Option<i64> {
-    let at = |time: &str| humantime::parse_rfc3339_weak(time).ok();
-    i64::try_from(at(to)?.duration_since(at(from)?).unwrap_or_default().as_millis()).ok()
+    i64::try_from(moment(to)?.duration_since(moment(from)?).unwrap_or_default().as_millis()).ok()
 }
 
 /// A message with its attempts, its audit and the claim that names it.
@@ -443,4 +490,59 @@ pub struct DeadGroup {
     pub last_seen: String,
     /// The newest message of the group.
     pub example: MessageId,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn term(ended_at: Option<&str>, because: Option<&str>, next: Option<&str>) -> TermEntry {
+        let at = |time: &str| format!("2026-05-01T14:{time}Z");
+        TermEntry {
+            shard: 0,
+            epoch: 7,
+            holder: "a.1".to_owned(),
+            started_at: at("10:00"),
+            ended_at: ended_at.map(at),
+            ended_because: because.map(str::to_owned),
+            claimed: None,
+            delivered: None,
+            failed: None,
+            in_doubt: None,
+            instance: None,
+            version: None,
+            next_started_at: next.map(at),
+        }
+    }
+
+    fn exactly(ms: i64) -> Option<Length> {
+        Some(Length { ms, is_exact: true })
+    }
+
+    fn bound(ms: i64) -> Option<Length> {
+        Some(Length { ms, is_exact: false })
+    }
+
+    #[test]
+    fn a_gap_behind_an_end_that_the_poller_noted_is_exact() {
+        let noted = term(Some("10:20"), Some("interval"), Some("10:20.03"));
+        assert_eq!((noted.gap(None), noted.lasted(None)), (exactly(30), exactly(20_000)));
+        let failed = term(Some("10:20"), Some("renewal_failed"), Some("10:30"));
+        assert_eq!((failed.gap(None), failed.lasted(None)), (exactly(10_000), exactly(20_000)));
+        let newest = term(None, None, None);
+        assert_eq!((newest.gap(None), newest.lasted(None)), (None, None));
+    }
+
+    #[test]
+    fn a_gap_behind_a_poller_that_was_killed_counts_from_its_last_sign_of_life() {
+        let killed = term(Some("10:38"), Some("lost"), Some("10:38"));
+        assert_eq!((killed.gap(None), killed.lasted(None)), (bound(38_000), bound(0)));
+        let seen = Some("2026-05-01T14:10:30Z");
+        assert_eq!((killed.gap(seen), killed.lasted(seen)), (bound(8_000), bound(30_000)));
+        for elsewhere in ["2026-05-01T14:09:00Z", "2026-05-01T14:11:00Z"] {
+            assert_eq!(killed.gap(Some(elsewhere)), bound(38_000), "{elsewhere}");
+        }
+        let told_late = term(Some("10:38"), Some("renewal_failed"), Some("10:38"));
+        assert_eq!(told_late.gap(None), bound(38_000), "the next one had noted the end");
+    }
 }

@@ -111,8 +111,11 @@ async fn terms_are_listed_with_how_they_ended_the_newest_first() {
         for (older, newer) in [(1, 0), (2, 1)] {
             assert_eq!(terms[older].next_started_at.as_ref(), Some(&terms[newer].started_at));
         }
-        assert_eq!((terms[0].next_started_at.as_ref(), terms[0].gap_ms()), (None, None));
-        assert!(terms[2].gap_ms().is_some_and(|gap| gap < 60_000) && terms[2].lasted_ms().is_some());
+        assert_eq!((terms[0].next_started_at.as_ref(), terms[0].gap(None)), (None, None));
+        assert!(
+            terms[2].gap(None).is_some_and(|gap| gap.is_exact && gap.ms < 60_000) && terms[2].lasted(None).is_some()
+        );
+        assert!(terms[1].gap(None).is_some_and(|gap| !gap.is_exact), "nobody noted its end");
         // From page to page, and one by its epoch.
         let all = TermFilter::default();
         let page = async |filter, after, limit| outbox.database.term_page(filter, after, limit).await.unwrap();

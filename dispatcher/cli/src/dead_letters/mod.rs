@@ -38,6 +38,13 @@ pub(super) enum DeadLettersCommand {
     Purge(change::PurgeArgs),
 }
 
+impl DeadLettersCommand {
+    /// Whether it only shows something.
+    pub(super) fn looks(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Show { .. })
+    }
+}
+
 pub(super) async fn dead_letters(
     config: Config,
     url: Option<&str>,

@@ -58,6 +58,11 @@ pub(super) enum MessagesCommand {
 }
 
 impl MessagesCommand {
+    /// Whether it only shows something.
+    pub(super) fn looks(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Show { .. } | Self::Explain { .. })
+    }
+
     /// Whether the command replays messages. That asks for rights that other changes do not ask for.
     pub(super) fn replays(&self) -> bool {
         matches!(self, Self::Replay(args) if !args.dry_run)

@@ -179,6 +179,9 @@ fn fleet(status: &Status) -> Page {
         let line = format!("{name} runs by other settings than the poller: {}", replica.differs.join("; "));
         page.line(in_one_line(&line));
     }
+    for (replica, refused) in running.iter().filter_map(|replica| Some((replica, replica.refused()?))) {
+        page.line(in_one_line(&format!("{}: {refused}", replica.replica.row.name)));
+    }
     for note in &status.notes {
         page.line(format!("note: {}", in_one_line(note)));
     }
@@ -248,6 +251,10 @@ fn pollers(status: &Status) -> Page {
             (State::Unknown, Some(error)) => page.line(format!("shard {}: {}", shard.shard, in_one_line(error))),
             (State::Idle, _) => {
                 page.line(format!("shard {}: {}", shard.shard, in_one_line(&nobody(&status.replicas))));
+            }
+            (State::Polled, Some(error)) => {
+                let line = format!("shard {}: the poller is what the database shows: {error}", shard.shard);
+                page.line(in_one_line(&line));
             }
             (State::Polled | State::Beginning | State::Unknown, _) => {}
         }

@@ -7,16 +7,17 @@ use outbox_schema::desk::TermEntry;
 
 use super::charts::{Stretch, strip};
 use super::links;
-use super::parts::{length, stacked, text, time};
+use super::parts::{gap, lasted, seen_at, stacked, text, time};
 use super::tables::{Row, Shape};
 use super::terms::{because, ended};
+use crate::health::replicas::ReplicaStatus;
 use crate::text::{relative, span};
 
 /// The last terms that are shown. Their own page has more.
 const TERMS: usize = 5;
 
 /// The part of the overview. `last` are the last terms, the newest first.
-pub(super) fn hand_overs(last: &[TermEntry]) -> Markup {
+pub(super) fn hand_overs(last: &[TermEntry], replicas: &[ReplicaStatus]) -> Markup {
     let terms = with_gaps(last);
     let mut shards: Vec<i32> = terms.iter().map(|term| term.shard).collect();
     shards.sort_unstable();
@@ -26,9 +27,9 @@ pub(super) fn hand_overs(last: &[TermEntry]) -> Markup {
             h2 { "Last hand-overs" }
             @if terms.is_empty() { p.empty { "No replica has ever polled." } } @else {
                 @for shard in shards {
-                    (drawn(&terms.iter().filter(|term| term.shard == shard).collect::<Vec<_>>(), SystemTime::now()))
+                    (drawn(&terms.iter().filter(|term| term.shard == shard).collect::<Vec<_>>(), replicas, SystemTime::now()))
                 }
-                (stacked("Last hand-overs", ["Epoch", "Replica", "Began", "Lasted", "Ended", "Gap to the next"], terms.iter().map(row)))
+                (stacked("Last hand-overs", ["Epoch", "Replica", "Began", "Lasted", "Ended", "Gap to the next"], terms.iter().map(|term| row(term, replicas))))
                 p { a href="/terms" { "All terms" } }
             }
         }
@@ -45,17 +46,17 @@ fn with_gaps(last: &[TermEntry]) -> Vec<TermEntry> {
     last.iter().take(TERMS).enumerate().map(with).collect()
 }
 
-fn row(term: &TermEntry) -> Row {
+fn row(term: &TermEntry, replicas: &[ReplicaStatus]) -> Row {
     Row::of_shape(Shape::Whole, links::term(term.epoch))
         .cell(text(term.instance.as_deref().unwrap_or(&term.holder)))
         .cell(time(&term.started_at))
-        .number(length(term.lasted_ms()))
+        .number(lasted(term, replicas))
         .cell(html! { @if term.ended_at.is_some() { (ended(term)) } @else { (because(term)) } })
-        .number(length(term.gap_ms()))
+        .number(gap(term, replicas))
 }
 
 /// The terms of one shard as a strip, from the beginning of the oldest one to now.
-fn drawn(terms: &[&TermEntry], now: SystemTime) -> Markup {
+fn drawn(terms: &[&TermEntry], replicas: &[ReplicaStatus], now: SystemTime) -> Markup {
     let Some((oldest, begin)) = terms.last().and_then(|oldest| Some((oldest, at(&oldest.started_at)?))) else {
         return html! {};
     };
@@ -65,15 +66,15 @@ fn drawn(terms: &[&TermEntry], now: SystemTime) -> Markup {
     for term in terms.iter().rev() {
         let Some(from) = at(&term.started_at) else { continue };
         let next = term.next_started_at.as_deref().and_then(at);
-        let to = term.ended_at.as_deref().and_then(at).or(next).unwrap_or(now);
+        let to = term.until(seen_at(term, replicas)).and_then(at).or(next).unwrap_or(now);
         stretches.push(Stretch { from: place(from), to: place(to), is_gap: false });
-        if term.gap_ms().is_some_and(|gap| gap > 0)
+        if term.gap(seen_at(term, replicas)).is_some_and(|gap| gap.ms > 0)
             && let Some(next) = next
         {
             stretches.push(Stretch { from: place(to), to: place(next), is_gap: true });
         }
     }
-    let longest = terms.iter().filter_map(|term| term.gap_ms()).max();
+    let longest = terms.iter().filter_map(|term| term.gap(seen_at(term, replicas))).map(|gap| gap.ms).max();
     let words = match longest {
         None => "One term, without a hand-over".to_owned(),
         Some(longest) => format!("{} terms, with gaps of {} at most between them", terms.len(), span(longest)),
@@ -104,7 +105,7 @@ mod tests {
             holder: "one".to_owned(),
             started_at: format!("2026-05-01T14:{started_at}Z"),
             ended_at: ended_at.map(|at| format!("2026-05-01T14:{at}Z")),
-            ended_because: None,
+            ended_because: ended_at.map(|_| "interval".to_owned()),
             claimed: None,
             delivered: None,
             failed: None,
@@ -124,11 +125,11 @@ mod tests {
             term(0, 6, "00:00", Some("10:00")),
         ];
         let terms = with_gaps(&last);
-        let gaps: Vec<_> = terms.iter().map(TermEntry::gap_ms).collect();
+        let gaps: Vec<_> = terms.iter().map(|term| term.gap(None).map(|gap| gap.ms)).collect();
         assert_eq!(gaps, [None, None, Some(2_000), Some(0)]);
         let of_first: Vec<_> = terms.iter().filter(|term| term.shard == 0).collect();
         let now = at("2026-05-01T14:40:00Z").unwrap();
-        let shown = drawn(&of_first, now).into_string();
+        let shown = drawn(&of_first, &[], now).into_string();
         assert!(shown.contains("3 terms, with gaps of 2.0s at most between them."), "{shown}");
         assert!(shown.contains("class=\"gap\" d=\"M499 0h4v10h-4z\""), "{shown}");
         assert_eq!(shown.matches('M').count(), 4, "three terms and a gap: {shown}");

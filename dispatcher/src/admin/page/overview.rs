@@ -163,7 +163,7 @@ fn shown(visit: &Visit, Counted { status, age }: &Counted, beside: &Beside<'_>) 
             @if status.replicas.is_empty() { p.empty { "No replica says anything of itself." } } @else { (replicas(&status.replicas)) }
             @for note in &status.notes { p.hint { (note) } }
         }
-        (hand_overs(&status.last_terms))
+        (hand_overs(&status.last_terms, &status.replicas))
     }
 }
 
@@ -327,6 +327,7 @@ fn replicas(replicas: &[ReplicaStatus]) -> Markup {
         };
         let trouble = html! {
             (text_if(entry.trouble.as_deref()))
+            @if let Some(refused) = replica.refused() { br; span.hint { "settings: " (text(&refused.to_string())) } }
             @for differs in &replica.differs { br; span.hint { "differs: " (text(differs)) } }
         };
         Row::of(text(&entry.row.name))

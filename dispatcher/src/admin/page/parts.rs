@@ -5,12 +5,13 @@ use std::time::{Duration, SystemTime};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use outbox_schema::Status;
-use outbox_schema::desk::Skipped;
+use outbox_schema::desk::{Length, Skipped, TermEntry};
 
 use super::fields::Fields;
 use super::links::linked;
 pub(super) use super::tables::{stacked, table};
 use crate::explain::Mention;
+use crate::health::replicas::ReplicaStatus;
 use crate::text::{grouped, in_one_line, relative, span, to_the_second};
 
 /// The most messages that are named where many were left as they are.
@@ -99,6 +100,27 @@ pub(super) fn leading(count: i64, address: &str) -> Markup {
 /// A length of time in milliseconds.
 pub(super) fn length(ms: Option<i64>) -> Markup {
     html! { @if let Some(ms) = ms { (span(ms)) } @else { (nothing()) } }
+}
+
+/// How long nobody led a shard behind a term, in words.
+pub(super) fn gap(term: &TermEntry, replicas: &[ReplicaStatus]) -> Markup {
+    bounded(term.gap(seen_at(term, replicas)), "at most ")
+}
+
+/// How long a term lasted, in words.
+pub(super) fn lasted(term: &TermEntry, replicas: &[ReplicaStatus]) -> Markup {
+    bounded(term.lasted(seen_at(term, replicas)), "at least ")
+}
+
+fn bounded(length: Option<Length>, bound: &str) -> Markup {
+    let shown = |Length { ms, is_exact }| html! { @if !is_exact { (bound) } (span(ms)) };
+    length.map_or_else(nothing, shown)
+}
+
+/// When the replica that led a term wrote its row last, where it has one.
+pub(super) fn seen_at<'a>(term: &TermEntry, replicas: &'a [ReplicaStatus]) -> Option<&'a str> {
+    let its = replicas.iter().find(|replica| replica.replica.row.holds(&term.holder));
+    its.map(|replica| replica.replica.seen_at.as_str())
 }
 
 /// How long ago something was, as times say it.

@@ -13,11 +13,12 @@ use super::frame::Content;
 use super::links;
 use super::messages::PAGE;
 use super::parts::{
-    Tone, count, empty, facts, length, moment, moment_if, nothing, pages, state, table, text, text_if, time,
+    Tone, count, empty, facts, gap, lasted, moment, moment_if, nothing, pages, state, table, text, text_if, time,
 };
 use super::tables::{Row, Shape};
 use crate::admin::api::Problem;
 use crate::explain::named;
+use crate::health::replicas::{ReplicaStatus, Replicas};
 
 /// Where the list is.
 pub(super) const PATH: &str = "/terms";
@@ -32,15 +33,18 @@ pub(super) async fn list(
         Err(refused) => return Ok(visit.misunderstood("Terms", html! {}, &refused)),
     };
     let page = reception.office.database.term_page(filter, after, PAGE).await?;
+    // Without them a gap is bounded by the beginning of its term.
+    let replicas = Replicas::of(&reception.office.database).await.unwrap_or_default();
+    let replicas = replicas.all();
     let body = html! {
         @if let Some(epoch) = filter.epoch {
-            @for term in &page.terms { section { (whole(term)) } }
+            @for term in &page.terms { section { (whole(term, replicas)) } }
             @if page.terms.is_empty() { (empty("The log has no such term. It keeps terms for 30 days, and the last 1,000.")) }
             p { a href=(PATH) { "All terms" } }
             @if epoch > 1 { p { a href=(links::term_address(epoch - 1)) { "The term before" } } }
         } @else {
-            p.lead { "One replica polls at a time, for a term. The gap is the time from the end of a term to the beginning of the next. A message in doubt was sent, or may have been, and no answer is on record." }
-            @if page.terms.is_empty() { (empty("No replica has ever polled.")) } @else { (table("Terms", HEADING, page.terms.iter().map(row))) }
+            p.lead { "One replica polls at a time, for a term. The gap is the time from the end of a term to the beginning of the next. Where nobody noted the end, as of a poller that was killed, it is at most that from the poller's last sign of life. A message in doubt was sent, or may have been, and no answer is on record." }
+            @if page.terms.is_empty() { (empty("No replica has ever polled.")) } @else { (table("Terms", HEADING, page.terms.iter().map(|term| row(term, replicas)))) }
             (pages(PATH, &asked, page.next.as_ref()))
         }
     };
@@ -62,15 +66,15 @@ const HEADING: [&str; 11] = [
     "In doubt",
 ];
 
-fn row(term: &TermEntry) -> Row {
+fn row(term: &TermEntry, replicas: &[ReplicaStatus]) -> Row {
     Row::of_shape(Shape::Whole, links::term(term.epoch))
         .shaped(Shape::Whole, term.shard)
         .cell(text(term.instance.as_deref().unwrap_or(&term.holder)))
         .titled(&term.holder)
         .cell(time(&term.started_at))
-        .number(length(term.lasted_ms()))
+        .number(lasted(term, replicas))
         .cell(because(term))
-        .number(length(term.gap_ms()))
+        .number(gap(term, replicas))
         .number(count(term.claimed))
         .number(count(term.delivered))
         .number(count(term.failed))
@@ -78,7 +82,7 @@ fn row(term: &TermEntry) -> Row {
 }
 
 /// All that is known of one term.
-fn whole(term: &TermEntry) -> Markup {
+fn whole(term: &TermEntry, replicas: &[ReplicaStatus]) -> Markup {
     facts([
         ("Shard", html! { (term.shard) }),
         ("Holder", text(&named(&term.holder, term.instance.as_deref()))),
@@ -86,9 +90,9 @@ fn whole(term: &TermEntry) -> Markup {
         ("Began", moment(&term.started_at)),
         ("Ended", moment_if(term.ended_at.as_deref())),
         ("Ended because", because(term)),
-        ("Lasted", length(term.lasted_ms())),
+        ("Lasted", lasted(term, replicas)),
         ("Next term began", moment_if(term.next_started_at.as_deref())),
-        ("Gap", length(term.gap_ms())),
+        ("Gap", gap(term, replicas)),
         ("Claimed", count(term.claimed)),
         ("Delivered", count(term.delivered)),
         ("Failed", count(term.failed)),

@@ -74,7 +74,10 @@ fn polled(shard: &ShardStatus, look: &Look, line: &impl Fn(&str) -> Line<'static
     let since = shard.since_ms.map_or_else(String::new, |ms| format!(" for {}", span(ms)));
     let said = |what: &str| line(&format!("shard {}: {what}", shard.shard));
     match shard.state {
-        State::Polled => said(&format!("polled by {name}{since}")).green(),
+        State::Polled => match &shard.error {
+            None => said(&format!("polled by {name}{since}")).green(),
+            Some(error) => said(&format!("polled by {name}{since}, as the database shows it: {error}")).yellow(),
+        },
         State::Beginning => said(&format!("{name} begins")),
         State::Idle => said(&nobody(&look.seen.status.replicas)).red(),
         State::Unknown => said(shard.error.as_deref().unwrap_or("not known")).yellow(),
