@@ -229,3 +229,38 @@ fn not_configured(vitals: &Vitals, known: impl Fn(&str) -> bool) -> Vec<String> 
     let waited_for = vitals.channels.iter().filter(|channel| channel.pending > 0).map(|channel| &channel.channel);
     waited_for.filter(|name| !known(name)).cloned().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::fixtures::replicas::{replica, runs_by};
+    use crate::health::readiness::LeaseTimes;
+
+    #[test]
+    fn while_the_lease_store_is_away_the_poller_is_the_one_whose_term_the_database_shows() {
+        let ttl = Duration::from_secs(10);
+        let lease = LeaseTimes { ttl, term: ttl * 2, campaign_interval: Duration::from_secs(1) };
+        let configured = Configured { channels: BTreeMap::new(), lease };
+        let away = || LeaseError { at: "redis".to_owned(), doing: "asking", source: "refused".into() };
+        let replicas = Replicas::told(vec![ReplicaStatus {
+            replica: replica("a", runs_by("redis", &[]), 10),
+            runs: true,
+            polls: vec![0],
+            differs: Vec::new(),
+        }]);
+        let term =
+            CurrentTerm { shard: 0, epoch: 7, holder: "a.1".to_owned(), started_at: String::new(), age_ms: 1_000 };
+        let shown = |open: &[CurrentTerm]| {
+            ShardStatus::by_database(Shard(0), open, &replicas, &configured).without_lease(&away())
+        };
+        let polled = shown(&[term]);
+        assert_eq!(
+            (polled.state, polled.instance.as_deref(), polled.trusted_ms),
+            (State::Polled, Some("host-a"), None)
+        );
+        assert!(polled.error.is_some(), "it says so");
+        assert_eq!(shown(&[]).state, State::Unknown);
+    }
+}

@@ -188,7 +188,8 @@ async fn a_replica_has_a_row_while_it_runs_and_forgets_those_that_were_killed_lo
         };
         let [row] = eventually("the row of the replica alone", PATIENCE, written).await;
         assert!(row.runs() && began.contains(&format!("holder={}.", row.id)), "{row:?}: {began}");
-        assert_eq!((row.schema_version, row.version.as_str()), (SCHEMA_VERSION, env!("CARGO_PKG_VERSION")));
+        assert_eq!(row.schema_version, SCHEMA_VERSION);
+        assert!(row.version.starts_with(env!("CARGO_PKG_VERSION")), "{row:?}");
         assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_replica").await, 0);
     }

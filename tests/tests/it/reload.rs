@@ -8,6 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::outboxes::{self, Outbox};
 use crate::program::{HTTP, PATIENCE, Program, Replica};
+use crate::readiness::get;
 use crate::sink::Sink;
 
 /// A message of the channel `hook`, whose settings say where it goes.
@@ -168,6 +169,42 @@ async fn wrong_settings_are_named_and_change_nothing() {
         outbox.enqueue(&[to_hook(named)]).await;
         is_in(&outbox, named, "SUCCESS").await;
     }
+    stop(replica).await;
+}
+
+#[tokio::test]
+async fn settings_that_were_refused_are_told_wherever_the_replica_speaks_of_itself_until_others_are_taken_up() {
+    let outbox = one(outbox_tests::servers::sqlite()).await;
+    let program = Program::new(&outbox.test.url, HTTP);
+    let mut replica = program.start();
+    let listener = replica.listener().await;
+    let shows = async |metric: &str| get(&listener, "/metrics").await.1.contains(metric).then_some(());
+    eventually("the start was taken up", PATIENCE, async || shows("outbox_config_reload_successful 1").await).await;
+
+    program.set(&format!("{HTTP}timeout = \"soon\"\n"));
+    replica.hang_up();
+    replica.says("settings.not_reloaded").await;
+    assert!(shows("outbox_config_reload_successful 0").await.is_some());
+    let told = "the settings of before are in force until a restart, which reads the same: ";
+    let notes = async || get(&listener, "/readyz").await.1.contains(told).then_some(());
+    eventually("/readyz has it in its notes", PATIENCE, notes).await;
+    let page = async || get(&listener, "/").await.1.contains(told).then_some(());
+    eventually("the page has it", PATIENCE, page).await;
+    for command in ["replicas", "status"] {
+        let said = async || {
+            let ran = program.run(&[command]).await;
+            assert!(ran.stderr.contains("settings of channels are wrong") && ran.code == Some(0), "{ran:?}");
+            ran.stdout.contains("channels.http.timeout").then_some(())
+        };
+        eventually("the commands say it beside the wrong settings", PATIENCE, said).await;
+    }
+
+    program.set(HTTP);
+    replica.hang_up();
+    replica.says("settings.reloaded").await;
+    assert!(shows("outbox_config_reload_successful 1").await.is_some());
+    let over = async || (!get(&listener, "/readyz").await.1.contains(told)).then_some(());
+    eventually("/readyz has it no more", PATIENCE, over).await;
     stop(replica).await;
 }
 

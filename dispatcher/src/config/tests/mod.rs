@@ -40,6 +40,23 @@ fn http<'a>(config: &'a Config, name: &str) -> &'a HttpSettings {
 }
 
 #[test]
+fn who_looks_does_without_the_channels_that_are_wrong_and_hears_of_them_and_nothing_else_may_be_wrong() {
+    let sources = |text: &str| Sources { file: Some(("outbox.toml".into(), text.to_owned())), ..Sources::default() };
+    let channels = "[channels.right]\nkind = \"http\"\n[channels.wrong]\nkind = \"http\"\ntimeout = \"soon\"\n\
+                    [channels.odd]\nkind = \"smtp\"\n";
+    let database = "[database]\nurl = \"sqlite://x.db\"\n";
+    let sources_of_both = sources(&format!("{database}{channels}"));
+    assert!(Config::load(&sources_of_both).is_err());
+    let (config, problems) = Config::load_without_wrong_channels(&sources_of_both).unwrap();
+    assert_eq!(config.channels.keys().collect::<Vec<_>>(), ["right"]);
+    let keys: Vec<_> = problems.iter().map(|problem| problem.key.as_str()).collect();
+    assert_eq!(keys, ["channels.wrong.timeout", "channels.odd.kind"]);
+    let more = sources(&format!("{database}[lease]\nttl = \"soon\"\n{channels}"));
+    let refused = Config::load_without_wrong_channels(&more).unwrap_err();
+    assert_eq!(refused, Config::load(&more).unwrap_err(), "all is told");
+}
+
+#[test]
 fn with_no_setting_at_all_there_is_a_file_a_table_lease_and_a_channel_to_this_machine() {
     let config = load("", &[], &[]).unwrap();
     assert_eq!(config.database.url.expose(), "sqlite://outbox.db");
