@@ -11,6 +11,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
 use url::{Position, Url};
 
+use crate::transport::connections::Kept;
 use crate::transport::network::Guard;
 
 /// Why a channel cannot be set up with its settings.
@@ -69,6 +70,15 @@ pub fn base_url(text: &str, credentials: &str) -> Result<Url, String> {
 /// How long an idle connection is kept: less than the 3 minutes after which FCM closes it
 /// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>), and less than the usual 2 minutes of others.
 pub(crate) const POOL_IDLE: Duration = Duration::from_secs(90);
+
+/// How long an idle connection of HTTP/1 is kept where a message is sent at most once. A server closes one without a word, and a
+/// request that crosses the closing is in doubt. Servers wait for at least 2 seconds.
+const POOL_IDLE_AT_MOST_ONCE: Duration = Duration::from_secs(1);
+
+/// How long the connections of a channel are kept, at most for `age`.
+pub(crate) fn kept(at_most_once: bool, age: Duration) -> Kept {
+    Kept { idle: if at_most_once { POOL_IDLE_AT_MOST_ONCE } else { POOL_IDLE }, age }
+}
 
 /// How often a connection with requests on it is probed, and how long it may take to answer.
 pub(crate) const PING_INTERVAL: Duration = Duration::from_secs(30);

@@ -28,7 +28,7 @@ pub use self::settings::Settings;
 use self::token::{KeyFile, Source, Token, Tokens};
 use crate::adapter::{Adapter, Answer, Delivery, Permit};
 use crate::retry_after::busy_for;
-use crate::setup::{Setup, SetupError, connect_patience};
+use crate::setup::{Setup, SetupError, connect_patience, kept};
 use crate::transport::connections::{Connections, Request};
 use crate::transport::exchange::{HeadAlone, NoAnswer, Read};
 use crate::transport::network::Guard;
@@ -70,7 +70,8 @@ impl FcmChannel {
         let send_url = format!("{}/v1/projects/{project}/messages:send", base.as_str().trim_end_matches('/'));
         let send_url = Url::parse(&send_url).map_err(|error| setup.error("base_url", error.to_string()))?;
         let tls = Tls::new(setup.tls(&settings.tls_ca, settings.tls_roots, &["h2", "http/1.1"])?);
-        let connections = Connections::new(HeadAlone::MeansNothing, guard, tls, connect_patience(timeout));
+        let (patience, kept) = (connect_patience(timeout), kept(at_most_once, settings.max_connection_age));
+        let connections = Connections::new(HeadAlone::MeansNothing, guard, tls, patience, kept);
         let targets = request::Targets::new(name, &settings.targets);
         Ok(Self { connections, send_url, project, targets, tokens: Tokens::new(source, base), timeout, at_most_once })
     }
@@ -177,9 +178,11 @@ fn unanswered(no_answer: NoAnswer) -> Answer {
         NoAnswer::Impossible(error) => {
             Answer::failed(Outcome::Defer { scope: Scope::Channel, until: CHANNEL_WAIT }, error)
         }
-        NoAnswer::NotPermitted | NoAnswer::NotSent(_) | NoAnswer::Refused(_) | NoAnswer::InDoubt(_) => {
-            no_answer.into_answer()
-        }
+        NoAnswer::NotPermitted
+        | NoAnswer::NotSent(_)
+        | NoAnswer::Refused(_)
+        | NoAnswer::InDoubt(_)
+        | NoAnswer::Accepted(_) => no_answer.into_answer(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The settings of a channel of kind `fcm`: `[channels.NAME]`. The dispatcher reads and checks them (`config/check/channel.rs`).
 
+use std::time::Duration;
+
 use ipnet::IpNet;
 
 use crate::setup::TlsRoots;
@@ -23,4 +25,6 @@ pub struct Settings {
     pub tls_ca: String,
     /// The authorities that are trusted for it besides.
     pub tls_roots: TlsRoots,
+    /// The age from which a connection takes no more requests.
+    pub max_connection_age: Duration,
 }

@@ -27,7 +27,7 @@ pub use self::settings::{
 pub use self::statuses::{STATUSES, Statuses, check_statuses};
 use crate::adapter::{Adapter, Answer, Delivery};
 use crate::retry_after::busy_for;
-use crate::setup::{Setup, SetupError, connect_patience, origin};
+use crate::setup::{Setup, SetupError, connect_patience, kept, origin};
 use crate::transport::connections::Connections;
 use crate::transport::exchange::HeadAlone;
 use crate::transport::network::resolver::Resolver;
@@ -75,8 +75,8 @@ impl HttpChannel {
             let certified = setup.certified(&plain, &settings.tls_cert, &settings.tls_key)?;
             Tls::new(plain).with_certificate(certified, composer.base().cloned())
         };
-        let connections =
-            Connections::new(HeadAlone::MayBeActedUpon, Arc::clone(&guard), tls, connect_patience(timeout));
+        let (patience, kept) = (connect_patience(timeout), kept(at_most_once, settings.max_connection_age));
+        let connections = Connections::new(HeadAlone::MayBeActedUpon, Arc::clone(&guard), tls, patience, kept);
         let rules = statuses::Rules::new(settings);
         Ok(Self { connections, guard, composer, rules, timeout, at_most_once, keeps_answers: false })
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ipnet::IpNet;
 
@@ -59,6 +60,8 @@ pub struct Settings {
     pub tls_cert: String,
     /// The PEM file of the certificate's private key.
     pub tls_key: String,
+    /// The age from which a connection takes no more requests.
+    pub max_connection_age: Duration,
 }
 
 impl fmt::Debug for Settings {
@@ -88,6 +91,7 @@ impl fmt::Debug for Settings {
             tls_roots,
             tls_cert,
             tls_key,
+            max_connection_age,
         } = self;
         f.debug_struct("Settings")
             .field("base_url", base_url)
@@ -113,6 +117,7 @@ impl fmt::Debug for Settings {
             .field("tls_roots", tls_roots)
             .field("tls_cert", tls_cert)
             .field("tls_key", tls_key)
+            .field("max_connection_age", max_connection_age)
             .finish()
     }
 }

@@ -30,6 +30,8 @@ pub(crate) enum NoAnswer {
     Refused(String),
     /// The request was written, or may have been.
     InDoubt(String),
+    /// The message was taken: this status, of 2xx, was read. The rest of the answer was not.
+    Accepted(StatusCode),
 }
 
 impl NoAnswer {
@@ -42,6 +44,7 @@ impl NoAnswer {
             Self::Impossible(error) => Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, error),
             Self::NotSent(error) | Self::Refused(error) => Answer::failed(Outcome::Retry { not_before: None }, error),
             Self::InDoubt(error) => Answer::failed(Outcome::InDoubt, error),
+            Self::Accepted(status) => Answer::delivered(status.as_u16(), None),
         }
     }
 }
@@ -81,6 +84,15 @@ pub(crate) fn unanswered(error: &hyper::Error, to: &str, unsent: bool, head_alon
         NoAnswer::Refused(format!("{to} closed the connection before it took the request: {cause}"))
     } else {
         NoAnswer::InDoubt(format!("the connection to {to} was lost before the answer came: {cause}"))
+    }
+}
+
+/// Why a connection of HTTP/2 took no request: its server ended it before it said that it takes any.
+pub(crate) fn ungreeted(to: &str, error: Option<&std::io::Error>) -> NoAnswer {
+    let cause = error.map_or_else(|| "unknown cause".to_owned(), ToString::to_string);
+    match error {
+        Some(error) if is_refused_certificate(error) => NoAnswer::NotSent(format!("{to} ended the handshake: {cause}")),
+        Some(_) | None => NoAnswer::Refused(format!("{to} closed the connection before it took a request: {cause}")),
     }
 }
 

@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_rustls::server::TlsStream;
 
+use crate::fcm_connections::first_request;
 use crate::http::{channel, delivery, loopback, trusting};
 use crate::stand_in::{Reply, StandIn, reply, tls_acceptor};
 
@@ -57,14 +58,63 @@ async fn an_answer_after_some_interim_answers_is_the_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_may_have_a_head_of_32_kib_and_one_of_100_kib_is_none() {
-    for (head, delivered) in [(31, true), (100, false)] {
-        let filler = format!("X-Filler: {}\r\n", "a".repeat(1014)).repeat(head);
+async fn an_answer_whose_status_line_says_2xx_is_delivered_however_large_or_wrong_its_head_is() {
+    let long = format!("X-Filler: {}\r\n", "a".repeat(1014));
+    for (filler, kept) in [
+        (long.repeat(31), true),
+        (long.repeat(60), true),
+        ("X-Short: a\r\n".repeat(101), true),
+        (long.repeat(900), false),
+        ("X-Short: a\r\n".repeat(3_000), false),
+        ("no header at all\r\n".to_owned(), false),
+    ] {
+        let (head, length) = (filler[..10].to_owned(), filler.len());
         let server = StandIn::start(move |_| reply(200, &filler, "")).await;
-        let answer = channel(&loopback(), LONG, false).deliver(delivery(&server.url("/"))).await;
-        assert_eq!(answer.outcome == Outcome::Delivered { receipt: None }, delivered, "{head} KiB: {answer:?}");
-        assert_eq!(answer.outcome == Outcome::InDoubt, !delivered, "{head} KiB: {answer:?}");
+        let adapter = channel(&loopback(), LONG, true);
+        for _ in 0..2 {
+            let answer = adapter.deliver(delivery(&server.url("/"))).await;
+            assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{head:?} {length}: {answer:?}");
+            assert_eq!(answer.status_code, Some(200));
+        }
+        assert_eq!(server.connections(), if kept { 1 } else { 2 }, "{head:?} {length}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_ends_after_its_status_line_is_delivered_by_2xx_alone() {
+    for (beginning, delivered) in [
+        ("HTTP/1.1 200 OK\r\nX-Fi", true),
+        ("HTTP/1.1 102 On\r\n\r\nHTTP/1.1 204 Done\r\n", true),
+        ("HTTP/1.1 102 On\r\n", false),
+        ("HTTP/1.1 503 Busy\r\n", false),
+        ("HTTP/1.1 2", false),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let target = format!("http://{}/", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"}") {
+                request.push(stream.read_u8().await.unwrap());
+            }
+            stream.write_all(beginning.as_bytes()).await.unwrap();
+        });
+        let answer = channel(&loopback(), LONG, true).deliver(delivery(&target)).await;
+        assert_eq!(answer.outcome == Outcome::Delivered { receipt: None }, delivered, "{beginning:?}: {answer:?}");
+        assert_eq!(answer.outcome == Outcome::InDoubt, !delivered, "{beginning:?}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_http2_may_have_a_head_of_200_kib() {
+    let (target, _) = served(|_, _, mut respond| {
+        let headers = (0..200).map(|number| (format!("x-{number}"), "a".repeat(1000)));
+        let head = headers.fold(hyper::Response::builder(), |head, (name, value)| head.header(name, value));
+        respond.send_response(head.body(()).unwrap(), true).unwrap();
+    })
+    .await;
+    let answer = channel(&trusting(), LONG, true).deliver(delivery(&target)).await;
+    assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{answer:?}");
 }
 
 fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
@@ -98,9 +148,12 @@ async fn frames_of_http2_without_end_are_read_no_further_than_a_mebibyte() {
     ] {
         let (target, mut streams) = listen().await;
         tokio::spawn(async move {
-            let (mut read, mut write) = tokio::io::split(streams.recv().await.unwrap());
+            let mut stream = streams.recv().await.unwrap();
+            stream.write_all(&[self::frame(4, 0, 0, b""), self::frame(4, 1, 0, b"")].concat()).await.unwrap();
+            first_request(&mut stream).await;
+            let (mut read, mut write) = tokio::io::split(stream);
             tokio::spawn(async move { while read.read(&mut [0; 4096]).await.is_ok_and(|read| read > 0) {} });
-            let mut flood = [self::frame(4, 0, 0, b""), self::frame(4, 1, 0, b"")].concat();
+            let mut flood = frame.repeat(1_000);
             while write.write_all(&flood).await.is_ok() {
                 flood = frame.repeat(1_000);
             }
@@ -119,8 +172,10 @@ async fn a_connection_of_http2_that_answered_nothing_in_time_ends_at_once_though
         while let Some(mut stream) = streams.recv().await {
             let ended = ended.clone();
             tokio::spawn(async move {
+                stream.write_all(&frame(4, 0, 0, b"")).await.unwrap();
+                first_request(&mut stream).await;
                 // The answers to these fill the connection.
-                let mut flood = frame(4, 0, 0, b"");
+                let mut flood = frame(6, 0, 0, b"12345678").repeat(1_000);
                 while stream.write_all(&flood).await.is_ok() {
                     flood = frame(6, 0, 0, b"12345678").repeat(1_000);
                 }

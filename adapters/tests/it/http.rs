@@ -46,6 +46,7 @@ pub(crate) fn loopback() -> Settings {
         tls_roots: TlsRoots::System,
         tls_cert: String::new(),
         tls_key: String::new(),
+        max_connection_age: Duration::from_secs(60),
     }
 }
 
@@ -370,4 +371,17 @@ async fn a_request_is_not_written_once_its_permit_is_gone() {
     permitted.store(true, Ordering::SeqCst);
     assert_eq!(channel.deliver(delivery).await.outcome, DELIVERED);
     assert_eq!(server.connections(), 1, "the connection was kept");
+}
+
+#[tokio::test]
+async fn a_connection_is_used_no_longer_than_its_server_says_that_it_keeps_it() {
+    for (keep_alive, connections) in [("timeout=1", 3), ("timeout=60", 1)] {
+        let server = StandIn::start(move |_| reply(200, &format!("Keep-Alive: {keep_alive}\r\n"), "")).await;
+        let adapter = channel(&loopback(), Duration::from_secs(20), false);
+        for _ in 0..3 {
+            let answer = adapter.deliver(delivery(&server.url("/"))).await;
+            assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{answer:?}");
+        }
+        assert_eq!(server.connections(), connections, "{keep_alive}");
+    }
 }

@@ -1,13 +1,14 @@
 //! HTTP/2 over TLS: chosen by ALPN, and what its refusals prove.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use h2::Reason;
 use h2::server::{Connection, SendResponse};
 use hyper::body::Bytes;
 use outbox_adapters::Adapter;
-use outbox_adapters::http::HttpChannel;
+use outbox_adapters::http::{HttpChannel, Settings};
 use outbox_schema::Outcome;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::server::TlsStream;
@@ -103,27 +104,90 @@ async fn a_connection_that_breaks_under_a_request_is_in_doubt() {
     assert_eq!(answer.outcome, Outcome::InDoubt, "{answer:?}");
 }
 
-#[tokio::test]
-async fn a_request_that_waited_for_its_turn_is_in_doubt_because_its_head_may_still_come() {
+/// A server that takes `most` requests at a time on each connection, and gives each its number before it answers after `delay`.
+/// It takes no more than `connections` connections.
+async fn taking(most: u32, connections: usize, delay: Duration) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let target = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
-    let heads = tokio::spawn(async move {
-        let (stream, _) = listener.accept().await.unwrap();
-        let stream = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
-        let mut builder = h2::server::Builder::new();
-        let mut server: Server = builder.max_concurrent_streams(1).handshake(stream).await.unwrap();
-        // Neither is answered: the first makes room by being given up.
-        let mut unanswered = Vec::new();
-        while unanswered.len() < 2 {
-            unanswered.push(server.accept().await.unwrap().unwrap());
+    let requests = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&requests);
+    tokio::spawn(async move {
+        for _ in 0..connections {
+            let (stream, _) = listener.accept().await.unwrap();
+            let counted = Arc::clone(&counted);
+            tokio::spawn(async move {
+                let stream = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
+                let mut server: Server =
+                    h2::server::Builder::new().max_concurrent_streams(most).handshake(stream).await.unwrap();
+                while let Some(Ok((_request, mut respond))) = server.accept().await {
+                    counted.fetch_add(1, Ordering::SeqCst);
+                    tokio::spawn(async move {
+                        tokio::time::sleep(delay).await;
+                        let _ = respond.send_response(hyper::Response::new(()), true);
+                    });
+                }
+            });
+        }
+        // It takes no more, and does not say so.
+        std::future::pending::<()>().await;
+    });
+    (target, requests)
+}
+
+#[tokio::test]
+async fn what_a_server_takes_at_a_time_on_a_connection_is_all_that_it_gets_and_the_rest_goes_beside_it() {
+    let (target, requests) = taking(4, usize::MAX, Duration::from_secs(1)).await;
+    // On one connection the last of them would be answered after 20 seconds.
+    let adapter = channel(&trusting(), Duration::from_secs(8), true);
+    for answer in futures_util::future::join_all((0..80).map(|_| adapter.deliver(delivery(&target)))).await {
+        assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{answer:?}");
+    }
+    assert_eq!(requests.load(Ordering::SeqCst), 80);
+}
+
+#[tokio::test]
+async fn what_no_connection_has_room_for_was_not_sent_and_is_not_in_doubt() {
+    let (target, requests) = taking(4, 1, Duration::from_secs(100)).await;
+    let adapter = channel(&trusting(), Duration::from_secs(2), true);
+    let answers = futures_util::future::join_all((0..20).map(|_| adapter.deliver(delivery(&target)))).await;
+    let count = |outcome| answers.iter().filter(|answer| answer.outcome == outcome).count();
+    assert_eq!((count(Outcome::InDoubt), count(Outcome::Retry { not_before: None })), (4, 16), "{answers:?}");
+    assert_eq!(requests.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test]
+async fn a_server_that_takes_no_request_over_http2_gets_none() {
+    let (target, requests) = taking(0, 1, Duration::ZERO).await;
+    let answer = channel(&trusting(), Duration::from_secs(1), true).deliver(delivery(&target)).await;
+    assert_eq!(answer.outcome, Outcome::Retry { not_before: None }, "{answer:?}");
+    assert_eq!(requests.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_connection_of_the_greatest_age_is_followed_by_a_new_one() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
+    let counted = Arc::clone(&connections);
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            counted.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(async move {
+                let stream = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
+                let mut server: Server = h2::server::handshake(stream).await.unwrap();
+                while let Some(Ok((_request, mut respond))) = server.accept().await {
+                    respond.send_response(hyper::Response::new(()), true).unwrap();
+                }
+            });
         }
     });
-    let adapter = channel(&trusting(), Duration::from_secs(1), true);
-    let later = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        adapter.deliver(delivery(&target)).await
-    };
-    let (one, other) = tokio::join!(adapter.deliver(delivery(&target)), later);
-    assert_eq!((one.outcome, other.outcome), (Outcome::InDoubt, Outcome::InDoubt));
-    heads.await.unwrap();
+    let settings = Settings { max_connection_age: Duration::from_secs(1), ..trusting() };
+    let adapter = channel(&settings, Duration::from_secs(20), false);
+    let began = Instant::now();
+    while connections.load(Ordering::SeqCst) < 2 {
+        let answer = adapter.deliver(delivery(&target)).await;
+        assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{answer:?}");
+    }
+    assert!(began.elapsed() >= Duration::from_secs(1), "it is used until then");
 }

@@ -2,12 +2,14 @@
 //! and no more.
 //!
 //! [`Connections`] knows the origins. `pool` decides which connection of an origin is lent next. `origin` sends over
-//! it, and `body` knows whether the sending has begun. A request that a connection refused unread goes over another
+//! it, `body` knows whether the sending has begun, `heard` whether an answer has, and `streams` how much a connection takes. A request that a connection refused unread goes over another
 //! one, within the same attempt. Nothing else is sent twice, no redirect is followed, and no proxy is used.
 
 mod body;
+mod heard;
 mod origin;
 mod pool;
+mod streams;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -21,6 +23,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use self::origin::{LentConnection, Origin};
+pub(crate) use self::pool::Kept;
 use crate::adapter::Permit;
 use crate::setup::origin as origin_of;
 use crate::transport::exchange::{self, HeadAlone, NoAnswer, Read};
@@ -60,6 +63,7 @@ pub(crate) struct Connections {
     guard: Arc<Guard>,
     tls: Tls,
     patience: Duration,
+    kept: Kept,
     origins: Arc<Origins>,
 }
 
@@ -71,9 +75,10 @@ struct Known {
 }
 
 impl Connections {
-    /// Connections to the addresses that `guard` permits. `patience` is the time for making one.
-    pub(crate) fn new(head_alone: HeadAlone, guard: Arc<Guard>, tls: Tls, patience: Duration) -> Self {
-        Self { head_alone, guard, tls, patience, origins: Arc::default() }
+    /// Connections to the addresses that `guard` permits. `patience` is the time for making one, and `kept` says how
+    /// long it is used.
+    pub(crate) fn new(head_alone: HeadAlone, guard: Arc<Guard>, tls: Tls, patience: Duration, kept: Kept) -> Self {
+        Self { head_alone, guard, tls, patience, kept, origins: Arc::default() }
     }
 
     /// Sends `request`, and waits for the status and the headers of its answer.
@@ -96,7 +101,7 @@ impl Connections {
             tokio::spawn(sweep(Arc::downgrade(&self.origins)));
         }
         let dialer = Dialer::new(url, Arc::clone(&self.guard), self.tls.to(url), self.patience);
-        let origin = Arc::new(Origin::new(dialer));
+        let origin = Arc::new(Origin::new(dialer, self.kept));
         if origins.len() >= MOST_ORIGINS {
             close_half(&mut origins);
         }
@@ -218,6 +223,7 @@ mod tests {
             Arc::new(guard),
             Tls::new(setup.tls("", TlsRoots::System, &[]).unwrap()),
             Duration::from_secs(10),
+            Kept { idle: POOL_IDLE, age: 10 * POOL_IDLE },
         )
     }
 

@@ -16,23 +16,25 @@ use futures_util::FutureExt;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::header::{ACCEPT, HOST, HeaderValue, USER_AGENT};
-use hyper::{Response, Uri};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper::{Response, StatusCode, Uri};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::time::{Instant, timeout, timeout_at};
 use url::{Position, Url};
 
 use super::Request;
 use super::body::{Body, Offer};
-use super::pool::{First, OneAtATime, Opened, Opening, Pool, Way};
+use super::heard::{Heard, Listened};
+use super::pool::{First, Kept, OneAtATime, Opened, Opening, Pool, Way};
+use super::streams::{Rounds, drive, greeted};
 use crate::setup;
-use crate::transport::exchange::{HeadAlone, NoAnswer, timed_out, unanswered};
+use crate::transport::exchange::{HeadAlone, NoAnswer, timed_out, unanswered, ungreeted};
 use crate::transport::network::allowance::{Allowance, Counted, Hold};
 use crate::transport::network::dial::Dialer;
 use crate::witness::{SeenAnswer, SeenRequest, seen_headers};
 
 /// Requests that a connection takes before the server has said how many it takes at a time. The server says so in its
-/// greeting (RFC 9113, 3.4), and refuses requests beyond that number.
-const BEFORE_SETTINGS: usize = 1;
+/// greeting (RFC 9113, 3.4), and refuses requests beyond that number, or lets them wait.
+const BEFORE_SETTINGS: usize = 0;
 
 /// Bytes that a server may send ahead on a stream, and on a connection: twice what is kept of an answer. hyper's own windows are
 /// 2 MB and 5 MB, for each origin.
@@ -40,7 +42,13 @@ const WINDOW: u32 = 128 * 1024;
 
 /// Bytes that a connection of HTTP/1 reads before they make sense, as the head of an answer. What comes with the last read may be as
 /// much again. hyper's own bound is 400 KiB, for each message in flight.
-const READ_AHEAD: usize = 32 * 1024;
+const READ_AHEAD: usize = 64 * 1024;
+
+/// Headers of an answer of HTTP/1 that are read. hyper's own bound is 100.
+const HEADERS: usize = 512;
+
+/// The largest head of an answer of HTTP/2, unpacked. hyper's own bound is 16 KiB.
+const HEAD: u32 = 256 * 1024;
 
 /// How long a connection may take to be ready again after its last answer was read.
 const READY: Duration = Duration::from_secs(1);
@@ -59,8 +67,8 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    pub(super) fn new(dialer: Dialer) -> Self {
-        let pool = Mutex::new(Pool::new(dialer.is_encrypted()));
+    pub(super) fn new(dialer: Dialer, kept: Kept) -> Self {
+        let pool = Mutex::new(Pool::new(dialer.is_encrypted(), kept));
         Self { dialer: Arc::new(dialer), pool }
     }
 
@@ -116,6 +124,7 @@ impl Origin {
         if let Some(witness) = &request.witness {
             witness.sent(sender.seen(request, &outgoing));
         }
+        sender.begin();
         let sent = Instant::now();
         let answers = sender.allowance().answers();
         let mut taken_back = false;
@@ -133,6 +142,9 @@ impl Origin {
         };
         if answered.is_none() {
             sender.give_up(answers);
+        }
+        if let (None | Some(Err(_)), Some(status)) = (&answered, sender.accepted()) {
+            return Err(NoAnswer::Accepted(status));
         }
         match answered {
             Some(Ok(response)) => {
@@ -174,9 +186,11 @@ impl Origin {
                 Err(NoAnswer::NotSent(format!("no connection to {} within the timeout", self.dialer.origin())))
             });
             match opened? {
-                Opened::Http2(sender, hold) => {
-                    self.pool().found_http2(id, &opening);
-                    return Ok(self.lent(newest, Sender::Http2(sender, place, hold)));
+                Opened::Http2(sender, hold, streams) => {
+                    // More may have waited for the connection than its server takes.
+                    if self.pool().found_http2(id, &opening, &streams) {
+                        return Ok(self.lent(newest, Sender::Http2(sender, place, hold)));
+                    }
                 }
                 Opened::Http1(first) => {
                     place.retire();
@@ -200,26 +214,34 @@ impl Origin {
             let dialled = dialer.dial().await?;
             let refused =
                 |error: hyper::Error| NoAnswer::NotSent(format!("cannot connect to {}: {error}", dialer.origin()));
-            let (wire, hold) = (TokioIo::new(dialled.wire), Hold::new(dialled.allowance));
+            let heard = Heard::default();
+            let wire = TokioIo::new(Listened::new(dialled.wire, heard.clone()));
+            let hold = Hold::new(dialled.allowance);
             if dialled.http2 {
-                let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+                let rounds = Rounds::default();
+                let (sender, connection) = http2::Builder::new(rounds.clone())
                     .timer(TokioTimer::new())
                     .initial_max_send_streams(BEFORE_SETTINGS)
                     .initial_stream_window_size(WINDOW)
                     .initial_connection_window_size(WINDOW)
+                    .max_header_list_size(HEAD)
                     .keep_alive_interval(setup::PING_INTERVAL)
                     .keep_alive_timeout(setup::PING_PATIENCE)
                     .handshake(wire)
                     .await
                     .map_err(refused)?;
-                // The end of the connection is reported to its requests.
-                tokio::spawn(connection);
-                Ok(Opened::Http2(sender, Arc::new(hold)))
+                let mut streams = drive(connection, rounds);
+                match timeout(dialer.patience(), greeted(&mut streams)).await {
+                    Ok(Ok(())) => Ok(Opened::Http2(sender, Arc::new(hold), streams)),
+                    Ok(Err(_)) => Err(ungreeted(dialer.origin(), heard.error().as_ref())),
+                    Err(_) => Err(NoAnswer::NotSent(format!("{} takes no request over HTTP/2", dialer.origin()))),
+                }
             } else {
-                let (sender, connection) =
-                    http1::Builder::new().max_buf_size(READ_AHEAD).handshake(wire).await.map_err(refused)?;
+                let mut builder = http1::Builder::new();
+                let builder = builder.max_buf_size(READ_AHEAD).max_headers(HEADERS);
+                let (sender, connection) = builder.handshake(wire).await.map_err(refused)?;
                 tokio::spawn(connection);
-                Ok(Opened::Http1(First::new(OneAtATime { sender, hold })))
+                Ok(Opened::Http1(First::new(OneAtATime::new(sender, hold, heard))))
             }
         }
         .boxed()
@@ -277,6 +299,21 @@ impl Sender {
         match self {
             Self::Http1(connection) => connection.hold.allowance(),
             Self::Http2(.., hold) => hold.allowance(),
+        }
+    }
+
+    /// Notes that a request is about to be written.
+    fn begin(&self) {
+        if let Self::Http1(connection) = self {
+            connection.heard.begin();
+        }
+    }
+
+    /// The status of an answer that cannot be read further, where it says that the message was taken.
+    fn accepted(&self) -> Option<StatusCode> {
+        match self {
+            Self::Http1(connection) => connection.heard.accepted(),
+            Self::Http2(..) => None,
         }
     }
 
@@ -339,7 +376,13 @@ impl Sender {
 
     async fn send(&mut self, request: hyper::Request<Body>) -> hyper::Result<Response<Incoming>> {
         let answer = match self {
-            Self::Http1(connection) => connection.sender.send_request(request).await,
+            Self::Http1(connection) => {
+                let answer = connection.sender.send_request(request).await;
+                if let Ok(answer) = &answer {
+                    connection.announced(answer.headers());
+                }
+                answer
+            }
             Self::Http2(sender, ..) => sender.send_request(request).await,
         };
         if answer.is_ok() {

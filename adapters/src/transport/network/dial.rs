@@ -75,6 +75,10 @@ impl<L: Lookup> Dialer<L> {
         self.tls.is_some()
     }
 
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
     /// A new connection. The error says why there is none. Either way, nothing was sent over it.
     pub(crate) async fn dial(&self) -> Result<Dialled, NoAnswer> {
         let dialled = timeout(self.patience, async {

@@ -176,6 +176,7 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
     let ports = read.numbers("ports", "a list of ports from 1 to 65535", 1..=u16::MAX);
     let tls_ca = read.file("tls_ca");
     let tls_roots = tls_roots(read, tls_ca.as_deref());
+    let max_connection_age = read.time("max_connection_age", SECOND..=DAY);
     let (tls_cert, tls_key) = (read.file("tls_cert"), read.file("tls_key"));
     if let (Some(cert), Some(key)) = (&tls_cert, &tls_key) {
         match (cert.is_empty(), key.is_empty()) {
@@ -214,6 +215,7 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         tls_roots: tls_roots?,
         tls_cert: tls_cert?,
         tls_key: tls_key?,
+        max_connection_age: max_connection_age?,
     };
     if let Err(problem) = http::check_headers(&settings) {
         read.refuse_table("headers", format!("cannot be sent: {problem}"));
@@ -234,6 +236,7 @@ fn fcm_settings(read: &mut Reader<'_>) -> Option<fcm::Settings> {
     let allow_networks = read.list("allow_networks", NETWORKS, network);
     let tls_ca = read.file("tls_ca");
     let tls_roots = tls_roots(read, tls_ca.as_deref());
+    let max_connection_age = read.time("max_connection_age", SECOND..=DAY);
     let (project_id, credentials) = (project_id?, credentials?);
     if project_id.is_empty() && credentials.is_empty() {
         read.refuse("project_id", "an fcm channel needs its project_id, or the credentials file of a service account");
@@ -247,6 +250,7 @@ fn fcm_settings(read: &mut Reader<'_>) -> Option<fcm::Settings> {
         allow_networks: allow_networks?,
         tls_ca: tls_ca?,
         tls_roots: tls_roots?,
+        max_connection_age: max_connection_age?,
     })
 }
 
