@@ -64,7 +64,8 @@ impl OneAtATime {
             let (name, value) = parameter.split_once('=')?;
             name.trim().eq_ignore_ascii_case("timeout").then(|| value.trim().trim_matches('"').parse::<u32>().ok())?
         });
-        self.idle_for = seconds.map(|seconds| Duration::from_secs(seconds.into()).saturating_sub(WAY)).or(self.idle_for);
+        self.idle_for =
+            seconds.map(|seconds| Duration::from_secs(seconds.into()).saturating_sub(WAY)).or(self.idle_for);
     }
 
     /// Whether it may carry a request more, where it is idle since `since`.
@@ -443,7 +444,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_idle_connection_is_used_until_a_second_before_its_server_closes_it_and_no_longer_than_the_channel_says() {
+    async fn an_idle_connection_is_used_until_a_second_before_its_server_closes_it_and_no_longer_than_the_channel_says()
+    {
         let second = Duration::from_secs(1);
         for (says, channel, used, unused) in [
             (Some("timeout=5, max=9"), POOL_IDLE, 3 * second, 4 * second),
@@ -456,7 +458,8 @@ mod tests {
             for (idle, is_used) in [(used, true), (unused, false)] {
                 let mut pool = Pool::new(false, Kept { idle: channel, age: 10 * POOL_IDLE });
                 let (mut connection, _end) = http1().await;
-                let value = says.map(|says| (hyper::header::HeaderName::from_static("keep-alive"), says.parse().unwrap()));
+                let value =
+                    says.map(|says| (hyper::header::HeaderName::from_static("keep-alive"), says.parse().unwrap()));
                 connection.announced(&HeaderMap::from_iter(value));
                 pool.give_back_idle(connection);
                 advance(idle).await;
@@ -465,7 +468,10 @@ mod tests {
         }
         for now in ["timeout=1", "timeout=0"] {
             let (mut connection, _end) = http1().await;
-            connection.announced(&HeaderMap::from_iter([(hyper::header::HeaderName::from_static("keep-alive"), now.parse().unwrap())]));
+            connection.announced(&HeaderMap::from_iter([(
+                hyper::header::HeaderName::from_static("keep-alive"),
+                now.parse().unwrap(),
+            )]));
             let mut pool = pool(false);
             pool.give_back_idle(connection);
             assert!(matches!(pool.lend(0, silent), Way::Line(..)), "{now}");
