@@ -433,7 +433,7 @@ impl Intake {
         let mut met_closed = false;
         loop {
             term.progress();
-            let began = Instant::now();
+            let began = tokio::time::Instant::now();
             let request = ClaimRequest {
                 claim: claiming.claim,
                 limit: u32::try_from(room.messages).unwrap_or(u32::MAX),
