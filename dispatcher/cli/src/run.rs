@@ -110,8 +110,7 @@ async fn dispatch(
     let alerts = InForce::new(Alerts::of(&config)?);
     let listener = wire.spawn(Listener::bind(config.admin.listen, tokens.clone())).await??;
     let listening_on = listener.address();
-    let metrics = Arc::new(telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?);
-    metrics.version(VERSION);
+    let metrics = shown(&config, telemetry)?;
     let (opened, listener) = if args.until_empty {
         (Some(start::try_once(&config, CONNECTIONS, &wire).await?), listener)
     } else {
@@ -153,8 +152,8 @@ async fn dispatch(
     let handle = dispatcher.handle();
     let _ = at_work.set(handle.clone());
     let (marking, judged_by) = (handle.marking(), configured.clone());
-    let replica = Health::new(&asked, store.clone(), lease.clone(), marking, fleet.clone(), &config, judged_by);
-    let replica = Arc::new(replica);
+    let replica =
+        Arc::new(Health::new(&asked, store.clone(), lease.clone(), marking, fleet.clone(), &config, judged_by));
     let office = Office {
         database: asked.clone(),
         lease: lease.clone(),
@@ -185,8 +184,8 @@ async fn dispatch(
     let watching = wire.spawn(watch.watch(stop_listening.clone()));
     let figures = wire.spawn(figures(&office, &replica, &metrics, &handle).keep(stop_listening.clone()));
     let operations = wire.spawn(operations(&office, &handle).carry(stop_listening.clone()));
-    let shown = sources(&metrics, &replica, &handle);
-    let listening = wire.spawn(listener.serve(shown, office.clone(), stop_listening.clone()));
+    let told = sources(&metrics, &replica, &handle);
+    let listening = wire.spawn(listener.serve(told, office.clone(), stop_listening.clone()));
     if office.started.telemetry.otlp_endpoint.is_some() {
         wire.spawn(replica.refresh_vitals(metrics.clone()));
     }
@@ -203,6 +202,13 @@ async fn dispatch(
     };
     let _ = tokio::time::timeout(CLOSING_LIMIT, closing).await;
     Ok((metrics, code))
+}
+
+/// The metrics of this program.
+fn shown(config: &Config, telemetry: &Telemetry) -> anyhow::Result<Arc<Metrics>> {
+    let metrics = telemetry.metrics(config.channels.keys().map(String::as_str), &[Shard::default()])?;
+    metrics.version(VERSION);
+    Ok(Arc::new(metrics))
 }
 
 fn warn_of_what_is_in_the_clear(config: &Config, alerts: &InForce<Option<Alerts>>) {

@@ -194,6 +194,9 @@ pub struct Length {
     pub is_exact: bool,
 }
 
+/// A poller that begins notes within this time that the one before noted no end.
+const AT_ITS_BEGINNING_MS: i64 = 100;
+
 impl TermEntry {
     /// How long nobody led the shard behind the term. None for the newest one, and where a time is not known.
     ///
@@ -222,12 +225,11 @@ impl TermEntry {
     fn notes_its_end(&self) -> bool {
         match self.ended_because.as_deref() {
             Some("interval" | "shutdown") => true,
-            // It may say why, and after that of the next one: then the time of the end is still that of the next beginning.
-            Some(why) if why != "lost" => {
+            Some(_) => {
                 let gap = self.ended_at.as_deref().zip(self.next_started_at.as_deref());
-                gap.is_none_or(|(ended, next)| between_ms(ended, next).is_some_and(|ms| ms > 0))
+                gap.is_none_or(|(ended, next)| between_ms(ended, next).is_some_and(|ms| ms > AT_ITS_BEGINNING_MS))
             }
-            Some(_) | None => false,
+            None => false,
         }
     }
 
