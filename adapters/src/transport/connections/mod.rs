@@ -2,8 +2,9 @@
 //! and no more.
 //!
 //! [`Connections`] knows the origins. `pool` decides which connection of an origin is lent next. `origin` sends over
-//! it, `body` knows whether the sending has begun, `heard` whether an answer has, and `streams` how much a connection takes. A request that a connection refused unread goes over another
-//! one, within the same attempt. Nothing else is sent twice, no redirect is followed, and no proxy is used.
+//! it, `body` knows whether the sending has begun, `heard` whether an answer has, and `streams` how much a connection
+//! takes. A request that a connection refused unread goes over another one, within the same attempt. Nothing else is
+//! sent twice, no redirect is followed, and no proxy is used.
 
 mod body;
 mod heard;
