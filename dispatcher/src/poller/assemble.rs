@@ -127,9 +127,8 @@ impl Dispatcher {
             metrics: metrics.clone(),
         };
         tokio::spawn(marker.run_watched(sent));
-        let pruner =
-            retention.map(|(pruning, retention)| Pruner::new(pruning, retention, in_flight.clone(), metrics.clone()));
         Self {
+            pruner: retention.map(|(pruning, kept)| Pruner::new(pruning, kept, in_flight.clone(), metrics.clone())),
             leadership: Leadership {
                 shard: Shard::default(),
                 instance,
@@ -178,7 +177,6 @@ impl Dispatcher {
             wire,
             settings: settings.run,
             handle,
-            pruner,
         }
     }
 }

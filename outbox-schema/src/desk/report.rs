@@ -517,20 +517,20 @@ mod tests {
         }
     }
 
-    fn exactly(ms: i64) -> Option<Length> {
-        Some(Length { ms, is_exact: true })
+    fn exactly(ms: i64) -> Length {
+        Length { ms, is_exact: true }
     }
 
-    fn bound(ms: i64) -> Option<Length> {
-        Some(Length { ms, is_exact: false })
+    fn bound(ms: i64) -> Length {
+        Length { ms, is_exact: false }
     }
 
     #[test]
     fn a_gap_behind_an_end_that_the_poller_noted_is_exact() {
         let noted = term(Some("10:20"), Some("interval"), Some("10:20.03"));
-        assert_eq!((noted.gap(None), noted.lasted(None)), (exactly(30), exactly(20_000)));
+        assert_eq!((noted.gap(None), noted.lasted(None)), (Some(exactly(30)), Some(exactly(20_000))));
         let failed = term(Some("10:20"), Some("renewal_failed"), Some("10:30"));
-        assert_eq!((failed.gap(None), failed.lasted(None)), (exactly(10_000), exactly(20_000)));
+        assert_eq!((failed.gap(None), failed.lasted(None)), (Some(exactly(10_000)), Some(exactly(20_000))));
         let newest = term(None, None, None);
         assert_eq!((newest.gap(None), newest.lasted(None)), (None, None));
     }
@@ -538,13 +538,13 @@ mod tests {
     #[test]
     fn a_gap_behind_a_poller_that_was_killed_counts_from_its_last_sign_of_life() {
         let killed = term(Some("10:38"), Some("lost"), Some("10:38"));
-        assert_eq!((killed.gap(None), killed.lasted(None)), (bound(38_000), bound(0)));
+        assert_eq!((killed.gap(None), killed.lasted(None)), (Some(bound(38_000)), Some(bound(0))));
         let seen = Some("2026-05-01T14:10:30Z");
-        assert_eq!((killed.gap(seen), killed.lasted(seen)), (bound(8_000), bound(30_000)));
+        assert_eq!((killed.gap(seen), killed.lasted(seen)), (Some(bound(8_000)), Some(bound(30_000))));
         for elsewhere in ["2026-05-01T14:09:00Z", "2026-05-01T14:11:00Z"] {
-            assert_eq!(killed.gap(Some(elsewhere)), bound(38_000), "{elsewhere}");
+            assert_eq!(killed.gap(Some(elsewhere)), Some(bound(38_000)), "{elsewhere}");
         }
         let told_late = term(Some("10:38"), Some("renewal_failed"), Some("10:38"));
-        assert_eq!(told_late.gap(None), bound(38_000), "the next one had noted the end");
+        assert_eq!(told_late.gap(None), Some(bound(38_000)), "the next one had noted the end");
     }
 }

@@ -84,7 +84,8 @@ impl<'a> Stage<'a> {
         let database = schema.map(|schema| format!("[database]\nschema = \"{schema}\"\n")).unwrap_or_default();
         let odd = Receiver::start(Duration::ZERO);
         let told = format!("on_dead = {{ channel = \"told\", target = \"{}/204\" }}\n", odd.url());
-        let many: String = many_channels().map(|name| format!("[channels.{name}]\n{channel}")).collect();
+        let many: Vec<_> = many_channels().map(|name| format!("[channels.{name}]\n{channel}")).collect();
+        let many = many.concat();
         let settings = format!(
             "{database}[dispatch]\nmax_bytes = \"{MAX_BYTES} KiB\"\n[retry]\nbase = \"100ms\"\nmax = \"1s\"\n\
              [channels.http]\n{channel}{told}[channels.once]\nin_doubt = \"dead_letter\"\n{channel}{told}[channels.told]\n{channel}{many}"
