@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::client::Resumption;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -12,7 +13,7 @@ use rustls_platform_verifier::Verifier;
 use url::{Position, Url};
 
 use crate::transport::connections::Kept;
-use crate::transport::network::Guard;
+use crate::transport::network::{Guard, OwnAuthority};
 
 /// Why a channel cannot be set up with its settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -113,22 +114,31 @@ impl Setup<'_> {
         let mut only_extra = RootCertStore::empty();
         for root in &extra {
             let added = only_extra.add(root.clone());
-            added.map_err(|error| self.error("tls_ca", format!("the file {tls_ca:?} is not usable: {error}")))?;
+            added.map_err(|_| {
+                self.error(
+                    "tls_ca",
+                    format!("the file {tls_ca:?} holds a certificate that is damaged, or not of X.509"),
+                )
+            })?;
         }
         let builder = ClientConfig::builder();
-        let provider = Arc::clone(builder.crypto_provider());
-        let verifier = match roots {
-            TlsRoots::System => Some(Verifier::new_with_extra_roots(extra, provider)),
+        let provider = builder.crypto_provider();
+        let system: Option<Arc<dyn ServerCertVerifier>> = match roots {
             TlsRoots::None => None,
+            TlsRoots::System => match Verifier::new_with_extra_roots(extra.clone(), Arc::clone(provider)) {
+                Ok(verifier) => Some(Arc::new(verifier)),
+                Err(error) => {
+                    // A machine without any root certificate still delivers over plain http, and to servers of `tls_ca`.
+                    tracing::warn!(channel = self.channel, %error, "system root certificates cannot be used");
+                    None
+                }
+            },
         };
-        let builder = match verifier {
+        let named =
+            if extra.is_empty() { None } else { OwnAuthority::verifier(extra, &only_extra, system.clone(), provider) };
+        let builder = match named.or(system) {
+            Some(verifier) => builder.dangerous().with_custom_certificate_verifier(verifier),
             None => builder.with_root_certificates(only_extra),
-            Some(Ok(verifier)) => builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)),
-            Some(Err(error)) => {
-                // A machine without any root certificate still delivers over plain http, and to servers of `tls_ca`.
-                tracing::warn!(channel = self.channel, %error, "system root certificates cannot be used");
-                builder.with_root_certificates(only_extra)
-            }
         };
         let mut config = builder.with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
@@ -150,7 +160,9 @@ impl Setup<'_> {
         let certified = CertifiedKey::from_der(chain, secret, plain.crypto_provider()).map_err(|error| {
             let problem = match error {
                 rustls::Error::InconsistentKeys(_) => "it is not the key of that certificate".to_owned(),
-                other => format!("{other}; allowed are certificates of X.509 version 3 with keys of RSA (2,048 bits or more), ECDSA (P-256, P-384) or Ed25519"),
+                // The parser's message may quote the file, so it is left out.
+                _ => "allowed are certificates of X.509 version 3 with keys of RSA (2,048 bits or more), ECDSA (P-256, P-384) or Ed25519"
+                    .to_owned(),
             };
             self.error("tls_key", format!("{key:?} cannot be used with {cert:?}: {problem}"))
         })?;

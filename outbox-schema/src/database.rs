@@ -15,6 +15,7 @@ use crate::silence::{Silence, distrust};
 use crate::store::mysql::MySqlStore;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
+use crate::url_forms::with_host;
 use crate::words::words;
 use crate::{ByHand, Desk, Pruning, Store, tls};
 
@@ -244,7 +245,8 @@ impl Database {
 
 async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, ConnectError> {
     let limit = format!("{}ms", STATEMENT_LIMIT.as_millis());
-    let (connect, verified) = tls::of_postgres(options.url, PgConnectOptions::from_str(options.url)?);
+    let url = with_host(options.url);
+    let (connect, verified) = tls::of_postgres(&url, PgConnectOptions::from_str(&url)?);
     let mut connect = connect.application_name("outbox").options([
         ("default_transaction_isolation", "read committed"),
         ("statement_timeout", limit.as_str()),
@@ -317,7 +319,7 @@ const KEPT_STATEMENTS: usize = 512;
 
 async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, ConnectError> {
     // The scheme of MariaDB means the same protocol.
-    let url = options.url.replacen("mariadb:", "mysql:", 1);
+    let url = with_host(options.url).replacen("mariadb:", "mysql:", 1);
     let (connect, verified) = tls::of_mysql(&url, MySqlConnectOptions::from_str(&url)?);
     let mut connect = connect.timezone("+00:00".to_owned()).charset("utf8mb4");
     if !url.contains("statement-cache-capacity") {

@@ -73,6 +73,8 @@ pub mod tags;
 pub mod term;
 #[cfg(feature = "dispatcher")]
 pub mod tls;
+#[cfg(feature = "dispatcher")]
+pub mod url_forms;
 pub mod words;
 
 #[cfg(feature = "dispatcher")]

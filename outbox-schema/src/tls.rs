@@ -87,6 +87,21 @@ pub(crate) fn is_unverified(error: &sqlx::Error) -> bool {
     }
 }
 
+/// The words in place of `text`, where rustls refused a server for a certificate that is an authority. `cure` is what to do where the
+/// certificate signs itself.
+pub fn own_authority(text: &str, cure: &str) -> Option<String> {
+    text.contains("CaUsedAsEndEntity").then(|| {
+        format!(
+            "the server's certificate is itself an authority's (CA:TRUE), as that of `openssl req -x509` is: {cure}"
+        )
+    })
+}
+
+/// What to do where no setting can name the certificate of a server as its own authority.
+pub const NO_AUTHORITY: &str = "give the server one that is none, by `openssl req -x509 … -addext \
+    basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST`, or one that an authority has signed (docs/deploy.md, \
+    \"Certificates of your own\")";
+
 impl Database {
     /// Whether what is sent to the database stays on this machine.
     pub fn is_near(&self) -> bool {
@@ -124,6 +139,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
     use super::*;
+    use crate::url_forms::with_host;
 
     fn verifies_postgres(url: &str) -> bool {
         let (options, by_default) = of_postgres(url, url.parse().unwrap());
@@ -166,6 +182,8 @@ mod tests {
         }
         assert!(!verifies_postgres("postgresql:///shop?host=/run/postgresql"));
         assert!(!verifies_postgres("postgres://%2Frun%2Fpostgresql/shop"));
+        assert!(!verifies_postgres(&with_host("postgres://u:p@/shop?host=/cloudsql/a:b:c")));
+        assert!(verifies_postgres(&with_host("postgres://u:p@/shop?host=db.example")));
         assert!(!verifies_mysql("mysql://u@db/shop?socket=/run/mysqld.sock"));
     }
 

@@ -14,11 +14,32 @@ pub fn words(error: &sqlx::Error) -> String {
             }
             error.to_string()
         }
-        sqlx::Error::Io(error) => error.to_string(),
-        sqlx::Error::Tls(error) => format!("no TLS: {error}"),
+        sqlx::Error::Io(error) => of_tls(error.to_string()),
+        sqlx::Error::Tls(error) => format!("no TLS: {}", of_tls(error.to_string())),
+        sqlx::Error::Configuration(error) if error.is::<url::ParseError>() => {
+            format!("the URL cannot be read: {error}")
+        }
+        sqlx::Error::Configuration(error) => of_tls(error.to_string()),
         sqlx::Error::PoolTimedOut => "waited in vain for a connection".to_owned(),
         other => other.to_string(),
     }
+}
+
+/// The beginnings of what the parser of PEM says. It quotes the file, which may be a key, as numbers.
+const OF_PEM: [&str; 4] = ["missing section end", "illegal section start", "base64 decode", "no items found"];
+
+/// The text of an error about TLS or its files, without what it quotes.
+fn of_tls(text: String) -> String {
+    if OF_PEM.iter().any(|beginning| text.starts_with(beginning)) {
+        return "a file that the URL names for TLS is no PEM: give \"-----BEGIN CERTIFICATE-----\" in those of sslrootcert (ssl-ca) \
+                and sslcert (ssl-cert), and a private key without a password in that of sslkey (ssl-key), each with its line breaks"
+            .to_owned();
+    }
+    #[cfg(feature = "dispatcher")]
+    if let Some(words) = crate::tls::own_authority(&text, crate::tls::NO_AUTHORITY) {
+        return words;
+    }
+    text
 }
 
 /// The same of an error that may be one of sqlx.
@@ -31,5 +52,24 @@ pub fn said(error: Option<&sqlx::Error>) -> &'static str {
     match error {
         Some(sqlx::Error::Database(_)) => "answered with an error",
         Some(_) | None => "did not answer",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_error_about_a_file_of_tls_quotes_the_file() {
+        for quoted in [
+            "illegal section start: [77, 73, 73]",
+            "missing section end marker: [77, 73, 73]",
+            "base64 decode error: x",
+        ] {
+            for error in [sqlx::Error::Tls(quoted.into()), sqlx::Error::Configuration(quoted.into())] {
+                let told = words(&error);
+                assert!(told.contains("with its line breaks") && !told.contains("77"), "{told}");
+            }
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! Delivery over the FCM HTTP v1 API: `POST {base_url}/v1/projects/{project}/messages:send`
 //! (<https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send>).
 //!
-//! `request` makes the body, `token` keeps the access token, `response` decides what an answer means. FCM has no
-//! idempotency key. So a repeated request carries ids that make it replace the first one on the device.
+//! `request` makes the body, `key_file` reads the key of a service account, `token` keeps the access token, `response`
+//! decides what an answer means. FCM has no idempotency key. So a repeated request carries ids that make it replace the
+//! first one on the device.
 
+mod key_file;
 mod refusals;
 mod request;
 mod response;
@@ -22,10 +24,11 @@ use outbox_schema::{DeadReason, FcmTarget, Outcome, Scope, plain_name};
 use tokio::time::Instant;
 use url::Url;
 
+use self::key_file::KeyFile;
 pub use self::response::RETRY_FLOOR;
 use self::response::{CHANNEL_WAIT, Fault};
 pub use self::settings::Settings;
-use self::token::{KeyFile, Source, Token, Tokens};
+use self::token::{Source, Token, Tokens};
 use crate::adapter::{Adapter, Answer, Delivery, Permit};
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience, kept};

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde::Deserialize;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 use tracing::instrument::WithSubscriber;
-use url::{Host, Position, Url};
+use url::Url;
 
+use super::key_file::KeyFile;
 use super::refusals::Refusals;
 
 /// How long before its end a token is replaced. The metadata server gives out a new one 5 minutes before the end
@@ -178,7 +178,9 @@ impl Source {
             // This reads the key and the system's root certificates from disk.
             let account = tokio::task::spawn_blocking(move || {
                 let KeyFile { json, token_uri, .. } = KeyFile::read(&path, &base)?;
-                let account = gcp_auth::CustomServiceAccount::from_json(&json).map_err(|error| explain(&error))?;
+                // Its text may quote the key, so it is left out.
+                let account = gcp_auth::CustomServiceAccount::from_json(&json)
+                    .map_err(|_| format!("the file {} cannot be used as a service account's key", path.display()))?;
                 Ok::<_, String>((account, token_uri))
             });
             let (account, token_uri) = account.await.map_err(|error| error.to_string())??;
@@ -202,84 +204,27 @@ impl Source {
     }
 }
 
-/// The error with its causes: the outermost error of `gcp_auth` says little. None of them holds a secret.
+/// Why `gcp_auth` has no token. Its own texts may quote a key or an answer with a token, so only those of the network are shown.
 fn explain(error: &gcp_auth::Error) -> String {
+    if let gcp_auth::Error::NoAuthMethod(..) = error {
+        return NO_CREDENTIALS.to_owned();
+    }
     let causes = std::iter::successors(std::error::Error::source(error), |cause| (**cause).source());
-    causes.fold(error.to_string(), |mut text, cause| {
-        let cause = cause.to_string();
-        if !text.ends_with(&cause) {
-            text = format!("{text}: {cause}");
-        }
-        text
-    })
-}
-
-/// The checked key file of a service account.
-pub(super) struct KeyFile {
-    /// The text of the file, which holds the private key.
-    json: String,
-    /// The URL of the token endpoint, for errors.
-    token_uri: String,
-    pub(super) project_id: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct KeyFields {
-    r#type: String,
-    project_id: Option<String>,
-    token_uri: Option<String>,
-}
-
-impl KeyFile {
-    /// Reads the file, for a channel whose messages go to `base`.
-    pub(super) fn read(path: &std::path::Path, base: &Url) -> Result<Self, String> {
-        let shown = path.display();
-        let json =
-            std::fs::read_to_string(path).map_err(|error| format!("the file {shown} cannot be read: {error}"))?;
-        Self::parse(json, &shown.to_string(), base)
-    }
-
-    /// Parses the text of the file that errors call `shown`.
-    fn parse(json: String, shown: &str, base: &Url) -> Result<Self, String> {
-        // The parser's message may quote the file, so it is left out.
-        let fields: KeyFields = serde_json::from_str(&json)
-            .map_err(|_| format!("the file {shown} is not a service account's key: download one in JSON"))?;
-        if fields.r#type != "service_account" {
-            return Err(format!("the file {shown} is of type {:?}: a service account's key is needed", fields.r#type));
-        }
-        let token_uri = fields.token_uri.as_deref().and_then(|uri| Url::parse(uri).ok()).filter(Url::has_host);
-        let token_uri = match token_uri {
-            Some(uri) if uri.scheme() == "https" => uri,
-            Some(uri) if uri.scheme() == "http" && (is_loopback(&uri) || uri.host() == base.host()) => uri,
-            _ => {
-                return Err(format!(
-                    "the token_uri of the file {shown} is not an https URL: what is sent there fetches tokens, so plain http \
-                     is for this machine and for a stand-in at the host of base_url"
-                ));
-            }
-        };
-        let shown = format!(
-            "{}{}",
-            token_uri.origin().ascii_serialization(),
-            &token_uri[Position::BeforePath..Position::AfterPath]
-        );
-        Ok(Self { json, token_uri: shown, project_id: fields.project_id })
+    let of_the_network = causes
+        .filter(|cause| cause.is::<std::io::Error>() || cause.is::<hyper::Error>() || cause.is::<rustls::Error>());
+    match of_the_network.last() {
+        Some(cause) => format!("the token server was not reached: {cause}"),
+        None => "the answer of the token server holds no token".to_owned(),
     }
 }
 
-/// Whether a URL is one of this machine.
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
-        None => false,
-    }
-}
+/// Where credentials were looked for in vain.
+const NO_CREDENTIALS: &str = "there are no credentials: GOOGLE_APPLICATION_CREDENTIALS names no file, the folder of gcloud \
+    (~/.config/gcloud) has no login that works, and neither a metadata server nor the program gcloud gave a token. Set the \
+    channel's credentials";
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use tokio::time::advance;
 
     use super::*;
@@ -291,46 +236,5 @@ mod tests {
         assert!(token.is_fresh());
         advance(Duration::from_millis(1)).await;
         assert_eq!((token.is_fresh(), token.remaining()), (false, Duration::from_mins(4)));
-    }
-
-    fn google() -> Url {
-        Url::parse("https://fcm.googleapis.com").expect("it is a URL")
-    }
-
-    #[test]
-    fn an_assertion_crosses_no_network_in_the_clear() {
-        let stand_in = Url::parse("https://fcm:8443").expect("it is a URL");
-        for (uri, base, fine) in [
-            ("https://oauth2.googleapis.com/token", google(), true),
-            ("http://oauth2.googleapis.com/token", google(), false),
-            ("http://fcm:8480/token", google(), false),
-            ("http://fcm:8480/token", stand_in.clone(), true),
-            ("http://other:8480/token", stand_in, false),
-            ("http://localhost:1/token", google(), true),
-            ("http://127.0.0.1:1/token", google(), true),
-            ("http://[::1]:1/token", google(), true),
-            ("http://localhost.evil.example/token", google(), false),
-            ("ftp://localhost/token", google(), false),
-        ] {
-            let key = serde_json::json!({"type": "service_account", "token_uri": uri}).to_string();
-            let read = KeyFile::parse(key, "key.json", &base).map(drop);
-            assert_eq!(read.is_ok(), fine, "{uri} for {base}: {read:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_key_file_panics_and_no_refusal_shows_its_key(
-            kind in "service_account|authorized_user|\\PC{0,8}",
-            uri in "https?://[a-z]{0,8}(:[0-9]{0,6})?/\\PC{0,8}|\\PC{0,12}",
-            rest in "\\PC{0,20}",
-        ) {
-            let key = serde_json::json!({"type": kind, "token_uri": uri, "private_key": "-----SECRET-----"}).to_string();
-            for text in [key.clone(), format!("{key}{rest}"), key.chars().take(key.chars().count() / 2).collect(), rest] {
-                if let Err(refused) = KeyFile::parse(text, "key.json", &google()) {
-                    prop_assert!(!refused.contains("SECRET"), "{}", refused);
-                }
-            }
-        }
     }
 }

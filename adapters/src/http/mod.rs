@@ -65,6 +65,7 @@ impl HttpChannel {
             denied: settings.deny_networks.clone(),
             https_only: settings.https_only,
             ports: settings.ports.clone(),
+            is_implied: settings.is_implied,
             ..Guard::new(name, &settings.allow_networks, own)
         });
         let composer = request::Composer::new(setup, settings, &guard)?;

@@ -62,6 +62,8 @@ pub struct Settings {
     pub tls_key: String,
     /// The age from which a connection takes no more requests.
     pub max_connection_age: Duration,
+    /// Whether this is the channel that there is as long as none is configured, for errors.
+    pub is_implied: bool,
 }
 
 impl fmt::Debug for Settings {
@@ -92,6 +94,7 @@ impl fmt::Debug for Settings {
             tls_cert,
             tls_key,
             max_connection_age,
+            is_implied,
         } = self;
         f.debug_struct("Settings")
             .field("base_url", base_url)
@@ -118,6 +121,7 @@ impl fmt::Debug for Settings {
             .field("tls_cert", tls_cert)
             .field("tls_key", tls_key)
             .field("max_connection_age", max_connection_age)
+            .field("is_implied", is_implied)
             .finish()
     }
 }

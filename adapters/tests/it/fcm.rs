@@ -324,10 +324,10 @@ fn wrong_settings_are_refused_by_the_name_of_their_key() {
     let file = |path: &Path| path.to_str().unwrap().to_owned();
     for (settings, said) in [
         (Settings { credentials: "/nonexistent/key".to_owned(), ..good.clone() }, "credentials: the file"),
-        (Settings { credentials: file(odd.path()), ..good.clone() }, "credentials: the token_uri"),
+        (Settings { credentials: file(odd.path()), ..good.clone() }, "has a \"token_uri\" that is not an https URL"),
         (
             Settings { credentials: concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").to_owned(), ..good.clone() },
-            "is not a service account's key",
+            "is not JSON (line 1, column 2)",
         ),
         (Settings { credentials: String::new(), ..good.clone() }, "project_id: is not set"),
         (Settings { project_id: "a/b".to_owned(), ..good.clone() }, "project_id: \"a/b\""),

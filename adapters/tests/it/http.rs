@@ -47,6 +47,7 @@ pub(crate) fn loopback() -> Settings {
         tls_cert: String::new(),
         tls_key: String::new(),
         max_connection_age: Duration::from_secs(60),
+        is_implied: false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The forms of `database.url`. Errors never repeat the URL, which may hold a password.
 
+use outbox_schema::url_forms::{names_several_hosts, with_host};
 use url::Url;
 
 use super::{Dialect, url_parameters};
@@ -45,7 +46,14 @@ fn sqlite(rest: &str) -> Result<Dialect, String> {
 }
 
 fn parse(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|why| {
+    if names_several_hosts(text) {
+        return Err(format!("it names several hosts: {}", url_parameters::GOES_TO_ONE_HOST));
+    }
+    let url = Url::parse(&with_host(text)).map_err(|why| {
+        if why == url::ParseError::EmptyHost {
+            return "the host is missing after the @ (a socket is named by ?host=/PATH, on MySQL by ?socket=/PATH)"
+                .to_owned();
+        }
         let hint = if text.contains('@') { format!(" ({IN_A_PASSWORD})") } else { String::new() };
         format!("this is not a URL: {why}{hint}")
     })?;

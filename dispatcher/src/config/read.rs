@@ -70,6 +70,11 @@ impl<'a> Reader<'a> {
         setting.is_some_and(|setting| matches!(setting.origin, Origin::Follows(_)))
     }
 
+    /// Whether nobody has set this value.
+    pub(super) fn is_default(&self, name: &str) -> bool {
+        self.settings.get(&self.section.child(name)).is_some_and(|setting| setting.origin == Origin::Default)
+    }
+
     /// Reads the path of a file, or an empty text.
     pub(super) fn file(&mut self, name: &str) -> Option<String> {
         self.checked(name, "the path of a file", |text| {

@@ -87,6 +87,10 @@ pub(super) fn gather(sources: &Sources, known: &[Key], problems: &mut Vec<Proble
         let origin = Origin::Env(name.clone());
         if let Some(mut key) = Key::from_env(name) {
             respell(&mut key, &givens);
+            if is_quoted(value) && !key.parts().iter().any(|part| part == "headers") {
+                problems.push(Problem::with_key(&origin, &key, IN_QUOTES));
+                continue;
+            }
             put(&mut givens, key, GivenValue { value: Raw::Text(value.clone()), origin });
         } else if let Some(meant) = known.iter().find(|key| key.to_env().replace("__", "_") == *name) {
             let advice = format!("a section and its key are joined by two underscores: {}", meant.to_env());
@@ -97,6 +101,15 @@ pub(super) fn gather(sources: &Sources, known: &[Key], problems: &mut Vec<Proble
         put(&mut givens, Key::dotted(key), GivenValue { value: Raw::Text(value.clone()), origin: Origin::Flag });
     }
     givens
+}
+
+const IN_QUOTES: &str = "begins and ends with a quotation mark, which is then part of the value: leave the marks out. In the file \
+    of `docker run --env-file` a value has none";
+
+/// Whether a value of the environment is in quotes. A shell takes them away; a file of variables may not.
+fn is_quoted(value: &str) -> bool {
+    let within = |mark: char| value.len() > 1 && value.starts_with(mark) && value.ends_with(mark);
+    within('"') || within('\'')
 }
 
 /// A later source wins, even where one sets `auth.bearer` and the other `auth.bearer.env`.

@@ -145,6 +145,8 @@ const VERIFY_MYSQL: &str = "write ssl-mode=VERIFY_IDENTITY, or ssl-mode=REQUIRED
 const REDISS: &str = "for TLS the URL begins with rediss://";
 const REDISS_SENTINEL: &str = "for TLS the URL begins with rediss+sentinel://";
 const OWN_LIMITS: &str = "leave it out: this program has time limits of its own";
+pub(super) const GOES_TO_ONE_HOST: &str =
+    "this program goes to one host, which is to lead to the primary; name that one";
 const ONE_HOST: &str = "leave it out: this program goes to the one host of the URL, which is to lead to the primary";
 const THE_SERVER: &str = "leave it out: this program goes to the server itself, not through a pooler of transactions";
 const UTC: &str = "leave it out: this program speaks in UTC";

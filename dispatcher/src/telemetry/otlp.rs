@@ -10,6 +10,7 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{
     ExporterBuildError, MetricExporter, Protocol, SpanExporter, WithExportConfig, WithHttpConfig,
 };
+use outbox_schema::tls::{NO_AUTHORITY, own_authority};
 use tokio::runtime::Handle;
 
 use super::TelemetryError;
@@ -63,6 +64,13 @@ fn install_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
+/// The error with its causes, in words where the collector's certificate was refused. The outermost says only that a request failed.
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (**cause).source());
+    let text = causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
+    own_authority(&text, NO_AUTHORITY).unwrap_or(text)
+}
+
 /// An HTTP client for exporters. They run on threads of their own without tokio, where an asynchronous client cannot
 /// work. So each request is made on the runtime, and the thread waits for its answer.
 #[derive(Debug)]
@@ -84,7 +92,7 @@ impl HttpClient for Client {
         match &answer {
             Ok(response) if response.status().is_success() => self.succeeded(),
             Ok(response) => self.failed(&response.status()),
-            Err(error) => self.failed(error),
+            Err(error) => self.failed(&causes(error.as_ref())),
         }
         answer
     }

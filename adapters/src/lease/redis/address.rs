@@ -1,6 +1,7 @@
 //! The forms of `lease.url`: one server, or the sentinels that know which server is the primary.
 
 use outbox_schema::tls::{Tls, is_this_machine};
+use outbox_schema::url_forms::names_several_hosts;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use url::Url;
 
@@ -97,6 +98,10 @@ impl RedisLink {
 }
 
 fn server(text: &str) -> Result<ConnectionInfo, String> {
+    if names_several_hosts(text) {
+        return Err("it names several hosts: sentinels are named by redis+sentinel://HOST,HOST/SERVICE, any other server is one host"
+            .to_owned());
+    }
     let url = Url::parse(text).map_err(|why| {
         let hint = if text.contains('@') { " (write / as %2F, # as %23 and @ as %40 in a password)" } else { "" };
         format!("this is not a URL: {why}{hint}")
@@ -234,6 +239,7 @@ mod tests {
     #[test]
     fn what_is_no_address_is_refused_without_its_password() {
         for (url, why) in [
+            ("redis://me:secret@one:1,two:2", "several hosts: sentinels"),
             ("localhost:6379", "does not begin with"),
             ("http://me:secret@localhost", "not a Redis URL"),
             ("redis://me:secret@", "not a URL"),

@@ -16,7 +16,7 @@ use redis::aio::PubSubStream;
 use super::connections::Connections;
 use super::primary::Primary;
 use super::releases::subscribe;
-use super::{RedisSetupError, primary_of};
+use super::{RedisSetupError, in_words, primary_of};
 use crate::{Hints, LeaseError};
 
 const LISTENING: &str = "listening for new messages";
@@ -38,7 +38,7 @@ impl RedisHints {
     }
 
     fn failed(&self, doing: &'static str) -> impl FnOnce(RedisError) -> LeaseError {
-        move |source| LeaseError { at: self.at.clone(), doing, source: source.into() }
+        move |source| LeaseError { at: self.at.clone(), doing, source: in_words(source) }
     }
 
     async fn publish(&self) -> Result<u64, RedisError> {

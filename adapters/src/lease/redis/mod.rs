@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use outbox_schema::tls::{NO_AUTHORITY, own_authority};
 use outbox_schema::{Holder, Shard};
 use redis::{RedisError, Script};
 use rustls::pki_types::CertificateDer;
@@ -116,7 +117,7 @@ impl RedisLease {
     }
 
     fn failed(&self, doing: &'static str) -> impl FnOnce(RedisError) -> LeaseError {
-        move |source| LeaseError { at: self.at.clone(), doing, source: source.into() }
+        move |source| LeaseError { at: self.at.clone(), doing, source: in_words(source) }
     }
 
     fn perhaps(&self) -> std::sync::MutexGuard<'_, HashMap<Shard, Holder>> {
@@ -194,13 +195,19 @@ impl fmt::Debug for RedisLease {
     }
 }
 
+/// The error of the client library, in words where it refused the server's certificate.
+fn in_words(error: RedisError) -> Box<dyn std::error::Error + Send + Sync> {
+    own_authority(&error.to_string(), NO_AUTHORITY).map_or_else(|| error.into(), Into::into)
+}
+
 /// The server of these settings, without a connection yet, and its address for errors.
 fn primary_of(url: &str, tls_ca: &str, ttl: Duration) -> Result<(Arc<Primary>, String), RedisSetupError> {
     let address = Address::parse(url).map_err(RedisSetupError::Url)?;
     let at = address.shown();
     let authorities = authorities(tls_ca).map_err(RedisSetupError::TlsCa)?;
-    // The address has been read, so only the certificates can be refused.
-    let primary = Primary::new(address, authorities, ttl).map_err(|why| RedisSetupError::TlsCa(why.to_string()))?;
+    // The address has been read, so only the certificates can be refused. The library's text may quote the file.
+    let primary = Primary::new(address, authorities, ttl)
+        .map_err(|_| RedisSetupError::TlsCa(format!("the file {tls_ca:?} holds a certificate that is damaged")))?;
     Ok((Arc::new(primary), at))
 }
 
@@ -210,9 +217,10 @@ fn authorities(path: &str) -> Result<Option<Vec<u8>>, String> {
         return Ok(None);
     }
     let pem = std::fs::read(path).map_err(|error| format!("the file {path:?} cannot be read: {error}"))?;
+    // The parser's message may quote the file, so it is left out.
     match CertificateDer::pem_slice_iter(&pem).next() {
         Some(Ok(_)) => Ok(Some(pem)),
-        Some(Err(error)) => Err(format!("the file {path:?} is not PEM: {error}")),
+        Some(Err(_)) => Err(format!("the file {path:?} is not PEM: give it with its line breaks")),
         None => Err(format!("the file {path:?} holds no certificate")),
     }
 }

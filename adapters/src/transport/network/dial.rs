@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use outbox_schema::tls::own_authority;
 use rustix::net::sockopt;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -117,7 +118,9 @@ impl<L: Lookup> Dialer<L> {
     }
 
     fn unreachable(&self, cause: &dyn ToString) -> NoAnswer {
-        NoAnswer::NotSent(format!("cannot connect to {}: {}", self.origin(), cause.to_string()))
+        let cause = cause.to_string();
+        let cause = own_authority(&cause, "name that certificate in the channel's tls_ca").unwrap_or(cause);
+        NoAnswer::NotSent(format!("cannot connect to {}: {cause}", self.origin()))
     }
 }
 

@@ -8,6 +8,7 @@
 pub(crate) mod allowance;
 pub(crate) mod dial;
 mod look_ups;
+mod own_authority;
 mod ranges;
 pub(crate) mod resolver;
 pub(crate) mod tls;
@@ -16,6 +17,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use ipnet::IpNet;
 use url::{Host, Url};
+
+pub(crate) use self::own_authority::OwnAuthority;
 
 /// The address guard of one channel.
 #[derive(Debug, Clone)]
@@ -27,6 +30,8 @@ pub(crate) struct Guard {
     pub(crate) https_only: bool,
     /// The ports that are open. Empty: all of them.
     pub(crate) ports: Vec<u16>,
+    /// Whether this is the channel that there is as long as none is configured, for errors.
+    pub(crate) is_implied: bool,
     /// The address of the dispatcher's own listener, which no message may reach.
     pub(crate) own: Option<SocketAddr>,
     /// The name of the channel, for errors.
@@ -42,6 +47,7 @@ impl Guard {
             denied: Vec::new(),
             https_only: false,
             ports: Vec::new(),
+            is_implied: false,
             own,
             channel: channel.to_owned(),
         }
@@ -111,6 +117,10 @@ impl Guard {
             Refused::Own => {
                 format!("{subject} where this dispatcher has its own admin API (admin.listen): no message may go there")
             }
+            Refused::Denied(_) if self.is_implied => format!(
+                "{subject} beyond this machine, and as long as no channel is configured, only this machine is reached: write \
+                 [channels.{channel}] with kind = \"http\" into the settings file"
+            ),
             Refused::Denied(net) => format!("{subject} in {net}, which channels.{channel}.deny_networks closes"),
             Refused::Reserved(what) => format!(
                 "{subject} {what}: this channel may not reach it; if it is meant to, add its network to \
@@ -351,6 +361,15 @@ mod tests {
         let guard = Guard::new("hooks", &everything, Some("0.0.0.0:8640".parse().unwrap()));
         assert!(check(&guard, &format!("{}:8640", outward.ip())).is_err(), "{outward}");
         assert_eq!(check(&guard, "192.0.2.1:8640"), Ok(()));
+    }
+
+    #[test]
+    fn who_has_configured_no_channel_is_told_so_and_not_of_networks_that_nobody_wrote() {
+        let denied = vec!["64.0.0.0/3".parse().unwrap()];
+        let guard = Guard { denied, is_implied: true, ..Guard::new("http", &[], None) };
+        let refused = check(&guard, "93.184.216.34").unwrap_err().to_string();
+        assert!(refused.contains("as long as no channel is configured, only this machine is reached"), "{refused}");
+        assert!(refused.contains("write [channels.http]") && !refused.contains("deny_networks"), "{refused}");
     }
 
     #[test]

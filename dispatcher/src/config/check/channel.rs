@@ -216,6 +216,7 @@ fn http_settings(read: &mut Reader<'_>) -> Option<http::Settings> {
         tls_cert: tls_cert?,
         tls_key: tls_key?,
         max_connection_age: max_connection_age?,
+        is_implied: read.is_default("kind"),
     };
     if let Err(problem) = http::check_headers(&settings) {
         read.refuse_table("headers", format!("cannot be sent: {problem}"));

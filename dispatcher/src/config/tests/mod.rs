@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod refused;
+mod secrets;
 
 use std::time::Duration;
 
@@ -54,6 +55,13 @@ fn who_looks_does_without_the_channels_that_are_wrong_and_hears_of_them_and_noth
     let more = sources(&format!("{database}[lease]\nttl = \"soon\"\n{channels}"));
     let refused = Config::load_without_wrong_channels(&more).unwrap_err();
     assert_eq!(refused, Config::load(&more).unwrap_err(), "all is told");
+}
+
+#[test]
+fn a_server_that_only_a_parameter_of_the_url_names_is_one() {
+    for url in ["postgres://u:p@/shop?host=/cloudsql/a:b:c", "mysql://u:p@/shop?socket=/cloudsql/a:b:c"] {
+        from_file(&format!("[database]\nurl = \"{url}\""));
+    }
 }
 
 #[test]
@@ -326,7 +334,11 @@ fn the_effective_settings_are_a_settings_file_that_means_the_same() {
          [channels.push]\nkind = \"fcm\"\ncredentials = \"key.json\"",
     ] {
         let config = from_file(file);
-        let again = from_file(&config.to_toml());
+        let mut again = from_file(&config.to_toml());
+        // Who writes the one channel of the defaults into a file has configured it.
+        if let Some(ChannelKind::Http(http)) = again.channels.get_mut("http").map(|channel| &mut channel.kind) {
+            http.is_implied = true;
+        }
         assert_eq!(again.channels, config.channels);
         assert_eq!(
             (again.database, again.lease, again.dispatch, again.retention, again.admin, again.telemetry),

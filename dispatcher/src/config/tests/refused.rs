@@ -110,6 +110,11 @@ const BAD_FILES: &[(&str, &[&str])] = &[
         &["database.url", "an @ stands behind the host", "/ as %2F"],
     ),
     ("[database]\nurl = \"postgres://me:12#s3cret@db/shop\"", &["database.url", "it has a fragment", "write # as %23"]),
+    (
+        "[database]\nurl = \"postgres://me:s3cret@one:5432,two:5432/shop\"",
+        &["database.url", "it names several hosts: this program goes to one host"],
+    ),
+    ("[database]\nurl = \"postgres://me:s3cret@/shop\"", &["the host is missing after the @", "?host=/PATH"]),
     ("[database]\nurl = \"jdbc:mysql://db/shop\"", &["JDBC", "leave out \"jdbc:\"", "mysql://"]),
     ("[database]\nurl = \"oracle://db/shop\"", &["not supported", "sqlite://PATH", "postgres://", "mysql://"]),
     ("[database]\nurl = \"outbox.db\"", &["sqlite://PATH"]),
@@ -333,6 +338,8 @@ fn a_wrong_variable_or_flag_is_named_as_it_was_written() {
         ("OUTBOX_LEASE__TLL", "1s", ["OUTBOX_LEASE__TLL", "did you mean OUTBOX_LEASE__TTL?"]),
         ("OUTBOX_LEASE__TTL", "10", ["OUTBOX_LEASE__TTL: lease.ttl = \"10\"", "\"10s\""]),
         ("OUTBOX_DATABASE_URL", "sqlite://x", ["OUTBOX_DATABASE_URL", "OUTBOX_DATABASE__URL"]),
+        ("OUTBOX_DATABASE__URL", "\"postgres://me:s3cret@db/shop\"", ["database.url", "leave the marks out"]),
+        ("OUTBOX_ADMIN__TOKEN", "'s3cret'", ["OUTBOX_ADMIN__TOKEN: admin.token", "quotation mark"]),
         ("OUTBOX_DISPATCH__MAX_IN_FLIGHT", "many", ["\"many\"", "a whole number from 1 to 100000"]),
     ] {
         let error = load("", &[(name, value)], &[]).unwrap_err().to_string();
