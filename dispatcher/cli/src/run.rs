@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use outbox_adapters::Hints;
 use outbox_schema::desk::{Replica, RunsBy};
+use outbox_schema::migrate::Meta;
 use outbox_schema::{Database, Shard, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{self, Builder};
@@ -120,9 +121,7 @@ async fn dispatch(
         tracing::info!("run.stopped");
         return Ok((metrics, ExitCode::SUCCESS));
     };
-    if let Some(found) = outbox.newer() {
-        tracing::warn!("run.newer_tables: {}", of_newer_tables(found));
-    }
+    warn_of_newer_tables(&outbox);
     let instance = Uuid::new_v4().simple().to_string()[..12].to_owned();
     let outbox_id = outbox.outbox_id.to_string();
     let lease = Arc::new(LeaseHealth::new(lease));
@@ -202,6 +201,12 @@ async fn dispatch(
     };
     let _ = tokio::time::timeout(CLOSING_LIMIT, closing).await;
     Ok((metrics, code))
+}
+
+fn warn_of_newer_tables(outbox: &Meta) {
+    if let Some(found) = outbox.newer() {
+        tracing::warn!("run.newer_tables: {}", of_newer_tables(found));
+    }
 }
 
 /// The metrics of this program.
