@@ -185,10 +185,10 @@ fn log_layer(settings: &Settings<'_>, repeats: Repeats) -> Result<BoxedLayer, Te
 }
 
 /// Whether logs want this. They leave out the spans of attempts, which are for traces: without traces nothing wants
-/// those spans, and they cost nothing. Logs also leave out `gcp_auth`, which logs the bodies of failed token requests.
+/// those spans, and they cost nothing. Logs also leave out libraries that log secrets.
 fn is_for_logs(metadata: &Metadata<'_>) -> bool {
-    let holds_bodies = metadata.target().starts_with("gcp_auth") && *metadata.level() > Level::ERROR;
-    metadata.target() != spans::TARGET && !holds_bodies
+    let logs_secrets = LOGS_SECRETS.iter().any(|library| metadata.target().starts_with(library));
+    metadata.target() != spans::TARGET && !(logs_secrets && *metadata.level() > Level::ERROR)
 }
 
 /// A level by itself is that of this program. What the libraries would say of an outage is said by this program in its own words, and
@@ -199,6 +199,9 @@ fn of_this_program(value: &str) -> String {
         Ok(_) | Err(_) => value.to_owned(),
     }
 }
+
+/// What logs the bodies of failed token requests, and lines of `.pgpass` that it cannot read, with their passwords.
+const LOGS_SECRETS: [&str; 2] = ["gcp_auth", "sqlx_postgres::options"];
 
 fn level(environment: Option<String>, configured: Option<&str>) -> Result<EnvFilter, TelemetryError> {
     let environment = environment.filter(|value| !value.is_empty());
@@ -248,13 +251,15 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_have_the_bodies_of_token_requests_logged() {
-        let asked_for = Settings { log_level: Some("trace,gcp_auth::types=trace"), ..SETTINGS };
+    fn nobody_can_have_the_bodies_of_token_requests_and_lines_of_passwords_logged() {
+        let asked_for = Settings { log_level: Some("trace,gcp_auth::types=trace,sqlx_postgres=trace"), ..SETTINGS };
         let (_, dispatch) = prepare(&asked_for).unwrap();
         tracing::dispatcher::with_default(&dispatch, || {
             assert!(tracing::enabled!(target: "outbox", Level::TRACE));
             assert!(tracing::enabled!(target: "gcp_auth::types", Level::ERROR));
             assert!(!tracing::enabled!(target: "gcp_auth::types", Level::WARN));
+            assert!(!tracing::enabled!(target: "sqlx_postgres::options::pgpass", Level::WARN));
+            assert!(tracing::enabled!(target: "sqlx_postgres::connection", Level::WARN));
         });
     }
 
