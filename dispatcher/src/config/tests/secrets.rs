@@ -1,8 +1,5 @@
 //! Every secret that the settings know, broken in ten ways, is in no output.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
 use futures_util::FutureExt;
 use toml::Value;
 
@@ -61,26 +58,9 @@ fn broken(text: &str) -> [String; 10] {
     ]
 }
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// All that is told of a settings file: errors, what `config show` prints, what is logged.
+/// All that is told of a settings file: errors, and what `config show` prints.
 fn told(file: &str) -> String {
-    let log = Log::default();
-    let kept = log.clone();
-    let logging = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(move || kept.clone());
-    let mut told = tracing::subscriber::with_default(logging.finish(), || match load(file, &[], &[]) {
+    match load(file, &[], &[]) {
         Err(error) => format!("{error} {error:?}"),
         Ok(config) => {
             let shown = format!("{} {} {config:?}", config.to_toml(), config.to_json());
@@ -94,9 +74,7 @@ fn told(file: &str) -> String {
             let lease = lease.map(|error| format!("{error:#} {error:?}")).unwrap_or_default();
             [shown, channels, lease, wiring::which_database(&config)].join("\n")
         }
-    });
-    told += &String::from_utf8_lossy(&log.0.lock().unwrap());
-    told
+    }
 }
 
 /// Whether six characters of the secret in a row are told, as letters or as numbers.
