@@ -102,7 +102,7 @@ fn hopeless(dialect: Dialect, sink: &Sink) -> Vec<(Row, &'static str)> {
     let mut rows = vec![
         (to("not a url"), "percent-encode"),
         (to("nonsense"), "not a URL: write one like https://host/path, or give channels.hooks.base_url"),
-        (to(""), "not a URL"),
+        (Row::new("no target", "hooks", "").column("revision", "1"), "not a URL"),
         (to("http://"), "not a URL"),
         (to("file:///etc/passwd"), "scheme \"file\": only http and https"),
         (to("javascript:alert(1)"), "scheme \"javascript\""),
@@ -134,7 +134,7 @@ fn hopeless(dialect: Dialect, sink: &Sink) -> Vec<(Row, &'static str)> {
         (push("push ttl", r#"{"android": {"ttl": "9999999s"}}"#), "android.ttl"),
         (push("push deep", &nested(dialect)).payload(nested(dialect)), "the payload is not"),
         (push("push long", &format!(r#"{{"data": {{"n": "{:x<5000}"}}}}"#, "")), "4096 are allowed"),
-        (Row::new("push nobody", "push", ""), "the target is not a token"),
+        (Row::new("push nobody", "push", "").column("revision", "1"), "the target is not a token"),
         (Row::new("push topic", "push", "topic:a b"), "use letters, digits"),
     ];
     if dialect != Dialect::Postgres {

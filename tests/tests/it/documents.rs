@@ -96,6 +96,19 @@ async fn the_first_message_of_the_readme_arrives() {
     assert!(said.contains("messages         1"), "{said}");
 }
 
+#[tokio::test]
+async fn a_certificate_of_the_documents_is_no_authority_and_bears_its_name() {
+    let test = "a_certificate_of_the_documents_is_no_authority_and_bears_its_name";
+    for (nth, authority) in ["server.crt", "ca.crt"].into_iter().enumerate() {
+        let home = Program::new("sqlite://outbox.db", "");
+        let shown = format!("openssl verify -CAfile {authority} server.crt\nopenssl x509 -in server.crt -noout -text");
+        let said = typed(&format!("{}\n{shown}", block(DEPLOY, test, nth)), &home, false).await;
+        for words in ["server.crt: OK", "CA:FALSE", "DNS:db.example"] {
+            assert!(said.contains(words), "{authority}: {words} is missing from {said}");
+        }
+    }
+}
+
 /// An outbox, and names of roles that no other test has.
 async fn with_roles(outbox: &Outbox) -> [String; 2] {
     let unique = &outbox.test.name[outbox.test.name.len() - 12..];

@@ -28,7 +28,8 @@ async fn write(outbox: &Outbox, messages: &[(&str, &str, Option<&str>)]) {
     let row = |(place, (channel, key, dead)): (usize, &(&str, &str, Option<&str>))| {
         let end = match dead {
             Some(reason) => format!("'DEAD', '{reason}', 1, 1, {now}"),
-            None => "'PENDING', NULL, 0, 0, NULL".to_owned(),
+            // Decided about already: the checks of what is born do not bind it.
+            None => "'PENDING', NULL, 1, 0, NULL".to_owned(),
         };
         format!("({}, '{channel}', 'https://shop.example/hook', '{{}}', '{key}', {later}, {end})", place + 1)
     };
