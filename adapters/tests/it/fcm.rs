@@ -99,7 +99,7 @@ fn settings(credentials: &Path, base_url: &str) -> Settings {
         allow_networks: networks(&["127.0.0.0/8"]),
         tls_ca: String::new(),
         tls_roots: TlsRoots::System,
-        max_connection_age: Duration::from_secs(60),
+        max_connection_age: Duration::from_mins(1),
     }
 }
 

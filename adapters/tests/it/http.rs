@@ -46,7 +46,7 @@ pub(crate) fn loopback() -> Settings {
         tls_roots: TlsRoots::System,
         tls_cert: String::new(),
         tls_key: String::new(),
-        max_connection_age: Duration::from_secs(60),
+        max_connection_age: Duration::from_mins(1),
         is_implied: false,
     }
 }

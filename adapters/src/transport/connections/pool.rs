@@ -429,7 +429,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_old_connection_takes_no_more_requests_though_it_is_in_use() {
-        let kept = Kept { idle: POOL_IDLE, age: Duration::from_secs(60) };
+        let kept = Kept { idle: POOL_IDLE, age: Duration::from_mins(1) };
         let mut pool = Pool::new(true, kept);
         let (shared, opening) = line(pool.lend(0, silent));
         opening.clone().await.unwrap();
@@ -450,8 +450,8 @@ mod tests {
         for (says, channel, used, unused) in [
             (Some("timeout=5, max=9"), POOL_IDLE, 3 * second, 4 * second),
             (Some("max=9, Timeout=\"5\""), POOL_IDLE, 3 * second, 4 * second),
-            (Some("timeout=600"), POOL_IDLE, POOL_IDLE - second, POOL_IDLE),
-            (Some("timeout=x"), POOL_IDLE, POOL_IDLE - second, POOL_IDLE),
+            (Some("timeout=600"), POOL_IDLE, POOL_IDLE.saturating_sub(second), POOL_IDLE),
+            (Some("timeout=x"), POOL_IDLE, POOL_IDLE.saturating_sub(second), POOL_IDLE),
             (Some("timeout=5"), second, second / 2, second),
             (None, second, second / 2, second),
         ] {
