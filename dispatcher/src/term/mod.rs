@@ -71,7 +71,7 @@ impl Term {
             if why.is_planned() {
                 tracing::info!(%shard, %holder, %epoch, reason, "term.ended");
             } else {
-                tracing::warn!(%shard, %holder, %epoch, reason, "term.ended: before its time");
+                tracing::warn!(%shard, %holder, %epoch, reason, "term.ended");
             }
         }
         self.first_claim.cancel();
