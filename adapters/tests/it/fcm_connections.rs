@@ -1,7 +1,7 @@
 //! The connections of an FCM channel: how many there are, and what their end proves.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use h2::server::{Connection, SendResponse};
