@@ -187,8 +187,8 @@ impl Marker {
     /// Writes groups, however long it takes. A group that took too long is split, and smaller ones follow. One that the
     /// database refuses for its data is split until the bad row is alone. That row then loses the texts that came from
     /// outside. A mark that is still refused, as by a trigger that the application added, is given back: it must not keep
-    /// the others waiting. Its slot stays taken, so that this term does not send the row again. Where it tells of a delivery, that is recorded beside the messages. Nor do others
-    /// wait for a mark whose row is locked.
+    /// the others waiting. Its slot stays taken, so that this term does not send the row again. Where it tells of a
+    /// delivery, that is recorded beside the messages. Nor do others wait for a mark whose row is locked.
     async fn write(&self, mut groups: Vec<Group>, sent: &mut mpsc::UnboundedReceiver<Sent>, unwritten: &mut Unwritten) {
         let Unwritten { refused, held, recorded } = unwritten;
         let mut backoff = Backoff::new();
