@@ -31,8 +31,8 @@ const TOLD_APART: usize = 1024;
 /// Fields that say which message or process it was.
 const OF_ONE: [&str; 3] = ["idempotency_key", "holder", "address"];
 
-/// The events that answer an operator, who has just asked for each.
-const ASKED_FOR: &str = "settings.";
+/// The events of which each is news: those that answer an operator, who has just asked for each, and the ends of terms.
+const NEVER_COUNTED: [&str; 2] = ["settings.", "term."];
 
 /// Counts lines. A clone counts the same ones.
 #[derive(Debug, Clone, Default)]
@@ -139,13 +139,17 @@ impl<S: Subscriber> Filter<S> for Repeats {
         }
         let mut line = Line::new(metadata.target());
         event.record(&mut line);
-        line.event.starts_with(ASKED_FOR) || self.is_news(line, Instant::now())
+        line.is_never_counted() || self.is_news(line, Instant::now())
     }
 }
 
 impl Line {
     fn new(target: &'static str) -> Self {
         Self { target, event: String::new(), channel: None, destination: None, error: None, more: String::new() }
+    }
+
+    fn is_never_counted(&self) -> bool {
+        NEVER_COUNTED.iter().any(|events| self.event.starts_with(events))
     }
 
     /// The same of all destinations.
@@ -227,6 +231,14 @@ mod tests {
         assert_eq!(repeats.over(Instant::now()).len(), 1);
         assert!(repeats.over(Instant::now()).is_empty());
         assert!(repeats.is_news(refused(1), Instant::now()), "nobody had said so for a minute");
+    }
+
+    #[test]
+    fn each_end_of_a_term_and_each_answer_to_an_operator_is_written_and_what_receivers_do_is_counted() {
+        for (event, is_never_counted) in [("term.ended", true), ("settings.refused", true), ("attempt", false)] {
+            let line = Line { event: event.to_owned(), ..Line::new("outbox_dispatcher") };
+            assert_eq!(line.is_never_counted(), is_never_counted, "{event}");
+        }
     }
 
     #[test]
