@@ -211,8 +211,9 @@ impl Shared {
         let status = match &manner {
             Manner::Answer(statuses) => statuses.first().copied(),
             Manner::Busy(_) => Some(503),
-            Manner::Slow(_) | Manner::Trickle(Trickle::Body) => Some(200),
-            Manner::Drop | Manner::Hang | Manner::Trickle(Trickle::Head) => None,
+            // Of what trickles, the status line is whole.
+            Manner::Slow(_) | Manner::Trickle(_) => Some(200),
+            Manner::Drop | Manner::Hang => None,
         };
         let (arrived, wall_clock) = (Instant::now(), SystemTime::now());
         state.requests.push(Request { key, path, replica, arrived, wall_clock, status, left: None });
@@ -271,14 +272,10 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
                 tokio::time::sleep(latency).await;
                 Some(200)
             }
-            Manner::Trickle(Trickle::Head) => {
-                trickle(&mut stream, Trickle::Head).await;
-                None
-            }
-            Manner::Trickle(Trickle::Body) => {
-                // Its head is the answer.
+            Manner::Trickle(part) => {
+                // The status line is the answer.
                 shared.leave(place);
-                return trickle(&mut stream, Trickle::Body).await;
+                return trickle(&mut stream, part).await;
             }
             Manner::Drop => None,
             Manner::Hang => {
