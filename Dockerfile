@@ -2,6 +2,8 @@
 FROM rust:1.95-bookworm AS builder
 WORKDIR /src
 COPY . .
+# The commit that a build between two releases names in its version: the repository itself is not copied.
+ARG OUTBOX_COMMIT=""
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
     cargo build --release --locked --package outbox-cli --bin outbox \
