@@ -16,6 +16,7 @@ pub mod starts;
 pub mod strangers;
 pub mod terms;
 pub mod turns;
+mod watched;
 
 use std::time::{Duration, Instant};
 

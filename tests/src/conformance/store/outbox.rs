@@ -16,6 +16,8 @@ use uuid::Uuid;
 use crate::application;
 use crate::servers;
 
+use super::watched::Watched;
+
 /// Which SQL is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -85,7 +87,7 @@ impl Outbox {
             Database::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
         };
         database.migrate(DEFAULT_ENVIRONMENT).await.unwrap();
-        Self { dialect, store, database, url }
+        Self { dialect, store: Watched::of(store), database, url }
     }
 
     /// For the message of a test that fails.
