@@ -27,6 +27,8 @@ pub enum Guard {
     GateClosedBeforeTold,
     /// A mark applies only while its claim stands. Without it: whenever the revision is right.
     MarkNeedsClaim,
+    /// Only a claim that was given up is released: nothing of it is sent. Without it: any claim.
+    OnlyGivenUpReleased,
     /// A claim proves the holder besides the epoch. Without it: the epoch alone.
     HolderCompared,
 }

@@ -49,6 +49,8 @@ pub struct Claim {
     /// Whether `gate_closed_at` is set although the gate is open. (Where it is closed, the mark in the table says no
     /// more than the gate.)
     pub misled: bool,
+    /// Whether its process never heard that it was made, and sends nothing of it.
+    pub given_up: bool,
 }
 
 /// A row of `outbox`, and what the receiver knows of it.

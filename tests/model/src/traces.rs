@@ -4,8 +4,8 @@
 use super::guards::Guard;
 use super::promises::Promise;
 use super::steps::Step::{
-    self, Accept, BeginTerm, Claim, Deliver, Excluded, Forget, Gate, HandOver, Mark, MarkUnanswered, Refuse, Select,
-    Settle,
+    self, Accept, BeginTerm, Claim, Deliver, Excluded, Forget, Gate, HandOver, Mark, MarkUnanswered, Refuse, Release,
+    Select, Settle,
 };
 use super::{Faults, Policy, Protocol};
 
@@ -186,4 +186,12 @@ pub const GATE_CLOSED_BEFORE_TOLD: Trace = Trace {
     without: &[Guard::GateClosedBeforeTold],
     breaks: Promise::Claimed,
     steps: &[BeginTerm(0), Excluded(0), Select(0), Claim(0), HandOver(0), BeginTerm(1), Settle(1, 0), Gate(0, 0)],
+};
+
+/// A claim is released whose rows are about to be sent.
+pub const ONLY_GIVEN_UP_RELEASED: Trace = Trace {
+    protocol: ORDERED,
+    without: &[Guard::OnlyGivenUpReleased],
+    breaks: Promise::Claimed,
+    steps: &[BeginTerm(0), Excluded(0), Select(0), Claim(0), Release(0), Gate(0, 0)],
 };

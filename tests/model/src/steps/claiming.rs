@@ -1,4 +1,4 @@
-//! The three steps of a claim: what to leave out, what is due, and the commit.
+//! The three steps of a claim: what to leave out, what is due, and the commit; and its release, where it was given up.
 
 use crate::guards::Guard;
 use crate::state::{Attempt, Claim, Claiming, Lead, MESSAGES, Stage, State, Status};
@@ -9,6 +9,10 @@ use super::leading::open_term;
 impl Protocol {
     pub(super) fn excluded(&self, state: &State, replica: usize) -> Option<State> {
         let term = open_term(state, replica)?;
+        // A process makes the next claim only once the one that it gave up is released.
+        if state.claims.iter().any(|claim| claim.term == term && claim.given_up) {
+            return None;
+        }
         let excluded =
             if self.has(Guard::ExclusionBeforeSelect) { self.exclusion_set(state, replica) } else { [false; MESSAGES] };
         let worthwhile = self.room(state, replica, term) > 0
@@ -39,7 +43,7 @@ impl Protocol {
     /// The commit: from here on the rows are in flight.
     pub(super) fn claim(&self, state: &State, replica: usize) -> Option<State> {
         let (term, revisions) = self.selected(state, replica)?;
-        let mut next = self.committed(state, replica, term, revisions);
+        let mut next = self.committed(state, replica, term, revisions, false);
         for (attempt, revision) in next.processes[replica].attempts.iter_mut().zip(revisions) {
             if let Some(revision) = revision {
                 *attempt = Some(Attempt { term, revision, stage: Stage::Claimed, counted: false });
@@ -48,18 +52,34 @@ impl Protocol {
         Some(next)
     }
 
-    /// The commit, of which a process whose term ended meanwhile never hears. It sends nothing.
+    /// The commit, of which the process never hears: the answer is lost, or its term ended meanwhile. It sends nothing.
     pub(super) fn claim_unanswered(&self, state: &State, replica: usize) -> Option<State> {
         let (term, revisions) = self.selected(state, replica)?;
-        (!state.terms[term].open && self.faults != Faults::None)
-            .then(|| self.committed(state, replica, term, revisions))
+        (self.faults != Faults::None).then(|| self.committed(state, replica, term, revisions, true))
     }
 
-    fn committed(&self, state: &State, replica: usize, term: usize, revisions: [Option<u8>; MESSAGES]) -> State {
+    /// The claim is gone, and its rows are as they were. A claim that was given up may also be left to be settled: where its
+    /// process dies, nobody releases it.
+    pub(super) fn release(&self, state: &State, term: usize) -> Option<State> {
+        let released = |claim: &Claim| claim.given_up || !self.has(Guard::OnlyGivenUpReleased);
+        let place = state.claims.iter().position(|claim| claim.term == term && released(claim))?;
+        let mut next = state.clone();
+        next.claims.remove(place);
+        Some(next)
+    }
+
+    fn committed(
+        &self,
+        state: &State,
+        replica: usize,
+        term: usize,
+        revisions: [Option<u8>; MESSAGES],
+        given_up: bool,
+    ) -> State {
         let mut next = state.clone();
         next.processes[replica].claiming = Claiming::Not;
         if self.has(Guard::ClaimBeforeSend) && revisions.iter().any(Option::is_some) {
-            next.claims.push(Claim { term, revisions, superseded: false, misled: false });
+            next.claims.push(Claim { term, revisions, superseded: false, misled: false, given_up });
             next.claims.sort_unstable();
         }
         next

@@ -28,8 +28,10 @@ pub enum Step {
     Select(usize),
     /// The claim commits, and its rows are in flight.
     Claim(usize),
-    /// The claim commits after its term has ended; its process has not waited for the answer.
+    /// The claim commits and its answer is lost, or comes after the end of the term: its process gives it up.
     ClaimUnanswered(usize),
+    /// A claim that was given up, of the term of this index, is released.
+    Release(usize),
     /// The attempt asks the gate.
     Gate(usize, usize),
     /// The request is written.
@@ -84,7 +86,8 @@ impl Step {
             let left = state.claims.iter().filter(|claim| claim.superseded);
             left.map(move |claim| Self::Settle(replica, claim.term))
         });
-        std::iter::once(Self::Forget).chain(replicas).chain(attempts).chain(settling)
+        let releasing = state.claims.iter().map(|claim| Self::Release(claim.term));
+        std::iter::once(Self::Forget).chain(replicas).chain(attempts).chain(settling).chain(releasing)
     }
 }
 
@@ -100,6 +103,7 @@ impl Protocol {
             Step::Select(replica) => self.select(state, replica),
             Step::Claim(replica) => self.claim(state, replica),
             Step::ClaimUnanswered(replica) => self.claim_unanswered(state, replica),
+            Step::Release(term) => self.release(state, term),
             Step::Gate(replica, message) => self.gate(state, replica, message),
             Step::Deliver(replica, message) => self.deliver(state, replica, message),
             Step::Accept(replica, message) => sending::accept(state, replica, message),

@@ -4,6 +4,7 @@ mod replay;
 
 use outbox_model::guards::Guard;
 use outbox_model::search::{assert_holds, follow, steps_to_breach};
+use outbox_model::steps::Step;
 use outbox_model::traces::{self, Trace};
 use outbox_model::{Faults, Protocol};
 
@@ -85,6 +86,21 @@ fn with_unsettled_rows_in_the_polls_two_pollers_send_one_row_at_once() {
 #[test]
 fn told_that_a_gate_is_closed_which_is_open_the_next_poller_settles_what_is_then_sent() {
     assert_needed(&traces::GATE_CLOSED_BEFORE_TOLD);
+}
+
+#[test]
+fn released_while_its_rows_are_about_to_be_sent_a_claim_covers_none_of_the_sends() {
+    assert_needed(&traces::ONLY_GIVEN_UP_RELEASED);
+}
+
+#[test]
+fn a_claim_that_was_given_up_is_released_before_its_process_makes_the_next() {
+    use Step::{BeginTerm, Claim, ClaimUnanswered, Excluded, Gate, Release, Select};
+    let given_up = [BeginTerm(0), Excluded(0), Select(0), ClaimUnanswered(0)];
+    let anew = [Excluded(0), Select(0), Claim(0), Gate(0, 0)];
+    let released = [&given_up[..], &[Release(0)], &anew].concat();
+    assert_eq!(follow(traces::ORDERED, &released).map(|state| state.broken), Ok(None));
+    assert_eq!(follow(traces::ORDERED, &[&given_up[..], &anew].concat()), Err(given_up.len()));
 }
 
 /// Second bolts, and one that is there for speed. The claim of a row that was settled is gone, but its revision has

@@ -110,6 +110,7 @@ impl<'a> Replicas<'a> {
             Step::Settle(replica, _) => self.settle(replica).await,
             Step::End(_)
             | Step::ClaimUnanswered(_)
+            | Step::Release(_)
             | Step::AcceptUnanswered(..)
             | Step::TimeOut(..)
             | Step::Crash(_) => panic!("no trace has the step {step:?}"),
