@@ -133,13 +133,16 @@ impl Health {
         }
     }
 
-    /// Sentences about locks of others. On MySQL any long transaction holds some, so there it is asked only while messages age.
+    /// Sentences about locks of others. On MySQL any long transaction holds some, so there it is asked only while messages age or
+    /// marks wait for locks.
     async fn locks(&self, vitals: &Vitals) -> Vec<String> {
-        if self.database.dialect() != Dialect::Postgres && vitals.lag() <= self.times.patience() {
+        let held = self.marking.held();
+        let waits = !held.is_empty() || vitals.lag() > self.times.patience();
+        if self.database.dialect() != Dialect::Postgres && !waits {
             return Vec::new();
         }
         let ask = || async {
-            match tokio::time::timeout(REFUSAL_LIMIT, self.database.lock_holders()).await {
+            match tokio::time::timeout(REFUSAL_LIMIT, self.database.lock_holders(&held)).await {
                 Ok(Ok(locks)) => locks,
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "readiness.locks_unseen");

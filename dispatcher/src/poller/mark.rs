@@ -129,6 +129,7 @@ impl Marker {
         let mut refused_again = every(REFUSED_AGAIN);
         let mut held_again = every(HELD_AGAIN);
         loop {
+            self.marking.holds(unwritten.held.iter().map(|mark| mark.id));
             let received = tokio::select! {
                 received = sent.recv_many(&mut group, GROUP) => received,
                 _ = refused_again.tick(), if !unwritten.refused.is_empty() => {

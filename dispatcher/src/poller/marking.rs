@@ -3,7 +3,11 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use outbox_schema::MessageId;
 use tokio::time::Instant;
+
+/// The most messages of which the holder of a lock is asked for.
+const MOST_HELD: usize = 100;
 
 /// Since when no mark could be written.
 #[derive(Debug)]
@@ -11,6 +15,7 @@ pub struct Marking {
     /// How long marks may fail before claims stop: `lease.ttl`.
     patience: Duration,
     trouble: Mutex<Option<Trouble>>,
+    held: Mutex<Vec<MessageId>>,
 }
 
 #[derive(Debug)]
@@ -33,7 +38,7 @@ pub struct Stuck {
 impl Marking {
     /// No mark has failed so far.
     pub fn new(patience: Duration) -> Self {
-        Self { patience, trouble: Mutex::default() }
+        Self { patience, trouble: Mutex::default(), held: Mutex::default() }
     }
 
     /// A group of marks could not be written.
@@ -46,6 +51,16 @@ impl Marking {
     /// The marker is gone, and with it every mark of this process.
     pub(crate) fn died(&self, why: String) {
         *self.trouble() = Some(Trouble { since: Instant::now(), why, for_good: true });
+    }
+
+    /// These are the messages whose marks wait for the locks of other transactions.
+    pub(crate) fn holds(&self, messages: impl Iterator<Item = MessageId>) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = messages.take(MOST_HELD).collect();
+    }
+
+    /// Messages whose marks wait for the locks of other transactions: the first hundred.
+    pub fn held(&self) -> Vec<MessageId> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Why nothing is marked any more until this process is started again.

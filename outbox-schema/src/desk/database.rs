@@ -146,9 +146,9 @@ impl Database {
     }
 
     /// Sessions of others whose locks stand in the way of a poller, as far as this role may see them. Each comes with its
-    /// remedy.
-    pub async fn lock_holders(&self) -> Result<Vec<String>, DeskError> {
-        lock_holders::lock_holders(self).await.map_err(while_doing("looking for locks of others"))
+    /// remedy. `locked` are messages that a poller has found locked.
+    pub async fn lock_holders(&self, locked: &[MessageId]) -> Result<Vec<String>, DeskError> {
+        lock_holders::lock_holders(self, locked).await.map_err(while_doing("looking for locks of others"))
     }
 
     /// Who besides the owners may make functions and operators in the schema of the tables, which the statements of others

@@ -3,9 +3,9 @@
 use sqlx::FromRow;
 
 use super::held_back::is_for_want_of_a_right;
-use super::statements::LOCK_HOLDERS;
-use crate::sql::read;
-use crate::{Database, Dialect};
+use super::statements::{LOCK_HOLDERS, ROW_LOCKERS};
+use crate::sql::{Value, read};
+use crate::{Database, Dialect, MessageId};
 
 #[derive(Debug, FromRow)]
 struct Row {
@@ -14,12 +14,18 @@ struct Row {
     who: String,
 }
 
-/// One sentence for each session, with the statement that ends it. None where this role may not see them.
-pub(super) async fn lock_holders(database: &Database) -> sqlx::Result<Vec<String>> {
-    let rows: Vec<Row> = match read(database, &LOCK_HOLDERS, &[]).await {
+/// One sentence for each session, with the statement that ends it. None where this role may not see them. PostgreSQL is asked who
+/// has locked these messages; MySQL shows all transactions that hold locks on rows.
+pub(super) async fn lock_holders(database: &Database, locked: &[MessageId]) -> sqlx::Result<Vec<String>> {
+    let mut rows: Vec<Row> = match read(database, &LOCK_HOLDERS, &[]).await {
         Err(error) if is_for_want_of_a_right(&error, database.dialect()) => Vec::new(),
         answer => answer?,
     };
+    if database.dialect() == Dialect::Postgres && !locked.is_empty() {
+        let ids: Vec<String> = locked.iter().map(|id| id.0.to_string()).collect();
+        let ids = format!("{{{}}}", ids.join(","));
+        rows.extend(read::<Row>(database, &ROW_LOCKERS, &[Value::Text(Some(&ids))]).await?);
+    }
     Ok(rows.iter().map(|row| row.in_words(database.dialect())).collect())
 }
 

@@ -65,6 +65,8 @@ pub(super) const EDIT: Statement = statement!("desk/edit");
 pub(super) const DURABILITY: Statement = statement!("desk/durability");
 pub(super) const PREPARED: Statement = statement!("desk/prepared");
 pub(super) const LOCK_HOLDERS: Statement = statement!("desk/lock_holders");
+/// Asked of PostgreSQL only: of the others, [`LOCK_HOLDERS`] says as much as they tell.
+pub(super) const ROW_LOCKERS: Statement = Statement { postgres: query!("postgres/desk/row_lockers"), ..LOCK_HOLDERS };
 pub(super) const MAY_CREATE: Statement = statement!("desk/may_create");
 pub(super) const HELD_BACK: Statement = statement!("desk/held_back");
 pub(super) const DESTINATIONS: Statement = statement!("desk/destinations");

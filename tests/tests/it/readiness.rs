@@ -184,6 +184,31 @@ async fn rows_that_another_transaction_locks_on_mariadb_are_named_with_its_sessi
     no_note(&address).await;
 }
 
+/// A message on the wire: its mark passes over the row, and waits.
+#[tokio::test]
+async fn a_session_that_locks_a_message_on_the_wire_on_postgres_is_named_while_its_mark_waits() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let receiver = Receiver::start(Duration::from_secs(1));
+    let program = Program::new(&outbox.test.url, HTTP);
+    let mut replica = program.start();
+    let address = replica.listener().await;
+    ready(&address).await;
+    let options = PgConnectOptions::from_str(&outbox.test.url).unwrap().application_name("report");
+    let mut stranger = options.connect().await.unwrap();
+    let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut stranger).await.unwrap();
+    outbox.enqueue(&[NewMessage::http(format!("{}/hook", receiver.url()))]).await;
+    eventually("it is on the wire", PATIENCE, async || (receiver.count() == 1).then_some(())).await;
+    stranger.execute("BEGIN").await.unwrap();
+    stranger.execute("UPDATE outbox SET priority = 0").await.unwrap();
+    let end = format!("SELECT pg_terminate_backend({pid})");
+    let told = note(&address, &["holds locks on rows", "marks wait", &end]).await;
+    assert!(told.contains("postgres, report, idle in transaction, since 20"), "{told}");
+    replica.says(&format!("the session {pid}")).await;
+    stranger.execute("ROLLBACK").await.unwrap();
+    no_note(&address).await;
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await, 1);
+}
+
 /// A release or a renewal never leaves such a key behind.
 #[tokio::test]
 async fn a_key_of_the_lease_that_never_expires_is_a_cause_with_the_command_that_removes_it() {

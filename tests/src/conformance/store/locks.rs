@@ -136,6 +136,13 @@ pub async fn a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_ma
     let mixed = [plain[0].clone(), mark(&term, ask.claim, three, retry, "retry")];
     let mut application = Locker::begin(outbox).await;
     application.share(locked).await;
+    if let Locker::Postgres(connection) = &mut application {
+        let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(connection).await.unwrap();
+        let named = outbox.database().lock_holders(&[locked, free]).await.unwrap();
+        assert!(named.len() == 1 && named[0].contains(&format!("pg_terminate_backend({pid})")), "{named:?}");
+        let others = outbox.database().lock_holders(&[free, retried]).await.unwrap();
+        assert!(others.is_empty(), "{others:?}");
+    }
     for marks in [&plain, &plain, &mixed, &mixed] {
         let report = promptly("a mark", store.mark(marks, &[ask.claim])).await.unwrap();
         assert_eq!(report, MarkReport { held: vec![locked], fenced: Vec::new() });
