@@ -209,11 +209,16 @@ async fn what_is_on_its_way_when_a_server_goes_away_in_good_order_is_answered_an
     assert_eq!((http2.connections(), http2.requests()), (2, 20));
 }
 
-/// Reads frames until one of them is a request's (RFC 9113, 4.1 and 6.2).
+/// Reads what a client of HTTP/2 begins with, up to its first request.
 pub(crate) async fn first_request(stream: &mut TlsStream<TcpStream>) {
-    const HEADERS: u8 = 1;
     let mut preface = [0; 24];
     stream.read_exact(&mut preface).await.unwrap();
+    next_request(stream).await;
+}
+
+/// Reads frames until one of them is a request's (RFC 9113, 4.1 and 6.2).
+pub(crate) async fn next_request(stream: &mut TlsStream<TcpStream>) {
+    const HEADERS: u8 = 1;
     loop {
         let mut head = [0; 9];
         stream.read_exact(&mut head).await.unwrap();

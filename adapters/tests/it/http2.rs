@@ -10,9 +10,11 @@ use hyper::body::Bytes;
 use outbox_adapters::Adapter;
 use outbox_adapters::http::{HttpChannel, Settings};
 use outbox_schema::Outcome;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::server::TlsStream;
 
+use crate::fcm_connections::{first_request, next_request};
 use crate::http::{channel, delivery, trusting};
 use crate::stand_in::tls_acceptor;
 
@@ -88,6 +90,43 @@ async fn what_one_connection_refused_unread_goes_over_another_within_the_attempt
     .await;
     let answer = adapter.deliver(delivery(&target)).await;
     assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{answer:?}");
+}
+
+/// HTTP/2's way to say that a connection ends: GOAWAY names the last request that was taken (RFC 9113, 6.8).
+#[tokio::test]
+async fn what_a_server_that_goes_away_has_not_taken_goes_over_another_connection_even_at_most_once() {
+    /// Empty SETTINGS; GOAWAY without an error, whose last stream is 1; and `:status: 200` for that stream, which ends it.
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    const GOAWAY: [u8; 17] = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+    const ACCEPTED: [u8; 10] = [0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88];
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = format!("https://localhost:{}/", listener.local_addr().unwrap().port());
+    let others = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&others);
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut leaving = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
+        leaving.write_all(&SETTINGS).await.unwrap();
+        first_request(&mut leaving).await;
+        next_request(&mut leaving).await;
+        next_request(&mut leaving).await;
+        leaving.write_all(&[&GOAWAY[..], &ACCEPTED].concat()).await.unwrap();
+        leaving.shutdown().await.unwrap();
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let stream = tls_acceptor(&[b"h2"]).accept(stream).await.unwrap();
+            let mut server: Server = h2::server::handshake(stream).await.unwrap();
+            while let Some(Ok((_request, mut respond))) = server.accept().await {
+                counted.fetch_add(1, Ordering::SeqCst);
+                respond.send_response(hyper::Response::new(()), true).unwrap();
+            }
+        }
+    });
+    let adapter = channel(&trusting(), Duration::from_secs(20), true);
+    for answer in futures_util::future::join_all((0..3).map(|_| adapter.deliver(delivery(&target)))).await {
+        assert_eq!(answer.outcome, Outcome::Delivered { receipt: None }, "{answer:?}");
+    }
+    assert_eq!(others.load(Ordering::SeqCst), 2, "each was taken once");
 }
 
 #[tokio::test]
