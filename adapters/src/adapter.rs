@@ -85,8 +85,10 @@ pub struct Answer {
     pub error: Option<String>,
     /// The beginning of the response to a failed attempt.
     pub excerpt: Option<String>,
-    /// How long the destination asks for a pause from all messages.
+    /// How long the answer asks for a pause. It is one of the whole destination, but where `of_target` says otherwise.
     pub busy_for: Option<Duration>,
+    /// Whether a failure may be about the message's target alone, so that the destination takes messages for others.
+    pub of_target: bool,
     /// Whether the message dies of a fault in its channel's set-up. Other messages will die of it too, so an operator
     /// must know.
     pub misconfigured: bool,
@@ -103,6 +105,7 @@ impl Answer {
             error: None,
             excerpt: None,
             busy_for: None,
+            of_target: false,
             misconfigured: false,
             known: false,
         }
@@ -116,6 +119,7 @@ impl Answer {
             error: Some(error.into()),
             excerpt: None,
             busy_for: None,
+            of_target: false,
             misconfigured: false,
             known: false,
         }

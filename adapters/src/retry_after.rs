@@ -18,7 +18,7 @@ pub(crate) fn deferral(headers: &HeaderMap, default: Duration) -> Duration {
     retry_after(headers).unwrap_or(default).max(Duration::from_secs(1))
 }
 
-/// How long the destination asks for a pause from all messages, where an attempt failed. (A deferral has its own time. A
+/// How long an answer asks for a pause from other messages too, where an attempt failed. (A deferral has its own time. A
 /// destination that refuses one message for good will take the next one.)
 pub(crate) fn busy_for(outcome: &Outcome, headers: &HeaderMap) -> Option<Duration> {
     match outcome {

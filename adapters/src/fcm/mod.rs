@@ -30,7 +30,6 @@ use self::response::{CHANNEL_WAIT, Fault};
 pub use self::settings::Settings;
 use self::token::{Source, Token, Tokens};
 use crate::adapter::{Adapter, Answer, Delivery, Permit};
-use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience, kept};
 use crate::transport::connections::{Connections, Request};
 use crate::transport::exchange::{HeadAlone, NoAnswer, Read};
@@ -124,7 +123,8 @@ impl FcmChannel {
         let fault = response::classify(read);
         let (outcome, error) = response::judge(read, fault, target, self.at_most_once);
         Answer {
-            busy_for: busy_for(&outcome, &read.headers),
+            busy_for: response::busy_for(&outcome, fault, &read.headers),
+            of_target: fault.is_of_target(read.status),
             outcome,
             status_code: Some(status_code),
             error: Some(error),

@@ -6,10 +6,11 @@
 use std::time::Duration;
 
 use hyper::StatusCode;
-use outbox_schema::{DeadReason, FcmTarget, Outcome, Scope};
+use hyper::header::HeaderMap;
+use outbox_schema::{DeadReason, FcmTarget, Identity, Outcome, Scope};
 use serde_json::Value;
 
-use crate::retry_after::{deferral, retry_after};
+use crate::retry_after::{self, deferral, retry_after};
 use crate::transport::exchange::Read;
 
 /// The least wait before a retry that FCM asks for (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
@@ -39,6 +40,8 @@ pub(super) enum Fault {
     NotFound,
     /// The project is over its quota.
     QuotaExceeded,
+    /// A device or a topic is over its quota, or the answer does not say who is.
+    TargetQuotaExceeded,
     /// FCM is at fault, or does not say what is.
     Unavailable,
     /// The answer does not come from FCM.
@@ -48,6 +51,11 @@ pub(super) enum Fault {
 }
 
 impl Fault {
+    /// Whether the fault may be about one target alone.
+    pub(super) fn is_of_target(self, status: StatusCode) -> bool {
+        self == Self::TargetQuotaExceeded || (self == Self::Unavailable && status == StatusCode::SERVICE_UNAVAILABLE)
+    }
+
     /// Whether the fault lies with the project, or with what Firebase keeps for it. Sound messages die of it until an
     /// operator mends it.
     pub(super) fn is_of_the_project(self) -> bool {
@@ -64,7 +72,24 @@ pub(super) fn classify(read: &Read) -> Fault {
         .and_then(named)
         .or_else(|| error["status"].as_str().and_then(named))
         .unwrap_or_else(|| numbered(read.status));
-    if fault == Fault::InvalidArgument && is_about_token(error, details) { Fault::InvalidToken } else { fault }
+    match fault {
+        Fault::InvalidArgument if is_about_token(error, details) => Fault::InvalidToken,
+        Fault::QuotaExceeded if !is_about_project(details) => Fault::TargetQuotaExceeded,
+        fault => fault,
+    }
+}
+
+/// Whether a quota is that of the project: `QuotaFailure` or `ErrorInfo` names the one whose quota it is
+/// (<https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto>).
+fn is_about_project(details: &[Value]) -> bool {
+    let is_project = |name: &Value| name.as_str().is_some_and(|name| name.starts_with("project"));
+    let mut violations = violations(details, "google.rpc.QuotaFailure", "violations");
+    violations.any(|violation| is_project(&violation["subject"]))
+        || detail(details, "google.rpc.ErrorInfo").is_some_and(|info| is_project(&info["metadata"]["consumer"]))
+}
+
+fn violations<'a>(details: &'a [Value], name: &str, list: &str) -> impl Iterator<Item = &'a Value> {
+    detail(details, name).and_then(|detail| detail[list].as_array()).into_iter().flatten()
 }
 
 fn detail<'a>(details: &'a [Value], name: &str) -> Option<&'a Value> {
@@ -105,7 +130,9 @@ fn numbered(status: StatusCode) -> Fault {
 fn is_about_token(error: &Value, details: &[Value]) -> bool {
     let said = error["message"].as_str().unwrap_or_default();
     let apns = detail(details, "google.firebase.fcm.v1.ApnsError");
+    let mut violations = violations(details, "google.rpc.BadRequest", "fieldViolations");
     said.contains("The registration token is not a valid FCM registration token")
+        || violations.any(|violation| violation["field"] == "message.token" || violation["field"] == "message.fid")
         || apns.is_some_and(|apns| apns["statusCode"] == 410 && apns["reason"] == "Unregistered")
 }
 
@@ -129,7 +156,17 @@ pub(super) fn judge(read: &Read, fault: Fault, target: &FcmTarget, at_most_once:
         Fault::Forbidden => {
             (defer, "the service account may not send; the channel waits: check its role, and that the API is enabled")
         }
-        Fault::NotFound => (defer, "nothing is found there; the channel waits: check project_id and base_url"),
+        Fault::NotFound => (
+            Outcome::Refused {
+                not_before: Some(deferral(&read.headers, CHANNEL_WAIT)),
+                identity: Identity::Credential,
+            },
+            "nothing is found there; the message waits: check its target, project_id and base_url",
+        ),
+        Fault::TargetQuotaExceeded => (
+            Outcome::Retry { not_before: Some(deferral(&read.headers, CHANNEL_WAIT)) },
+            "the quota of the target is used up; the message waits",
+        ),
         Fault::QuotaExceeded => (defer, "the quota of the project is used up; the channel waits"),
         Fault::Redirect => (defer, "it redirects, which FCM does not; the channel waits: check base_url"),
         Fault::Refused => (dead, "it refuses the request: mend the payload"),
@@ -139,9 +176,16 @@ pub(super) fn judge(read: &Read, fault: Fault, target: &FcmTarget, at_most_once:
     (outcome, format!("FCM answered {} ({fault:?}): {advice}", read.status))
 }
 
+/// How long the answer asks for a pause from other messages too, where they are refused as this one.
+pub(super) fn busy_for(outcome: &Outcome, fault: Fault, headers: &HeaderMap) -> Option<Duration> {
+    match fault {
+        Fault::TargetQuotaExceeded => Some(deferral(headers, CHANNEL_WAIT)),
+        _ => retry_after::busy_for(outcome, headers),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderMap;
     use proptest::prelude::*;
 
     use super::*;
@@ -155,7 +199,7 @@ mod tests {
     fn the_error_code_goes_before_the_status_and_the_status_before_the_http_code() {
         let all = br#"{"error": {"status": "NOT_FOUND", "details": [{"@type": "x/y"},
             {"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "QUOTA_EXCEEDED"}]}}"#;
-        assert_eq!(classify(&read(500, all)), Fault::QuotaExceeded);
+        assert_eq!(classify(&read(500, all)), Fault::TargetQuotaExceeded);
         assert_eq!(classify(&read(500, br#"{"error": {"status": "NOT_FOUND"}}"#)), Fault::NotFound);
         assert_eq!(classify(&read(404, br#"{"error": {"status": "NEW"}}"#)), Fault::NotFound);
         assert_eq!(classify(&read(503, b"<html>Backend error</html>")), Fault::Unavailable);

@@ -124,6 +124,7 @@ impl Adapter for HttpChannel {
         let known = matches!(outcome, Outcome::Delivered { .. });
         Answer {
             busy_for: busy_for(&outcome, &read.headers),
+            of_target: response::is_of_target(status),
             outcome,
             status_code: Some(status.as_u16()),
             error: Some(error).filter(|_| !known),

@@ -33,7 +33,12 @@ pub(super) struct Asked<'a> {
 pub(super) fn judge(read: &Read, asked: Asked<'_>) -> (Outcome, String) {
     let not_before = retry_after(&read.headers);
     let (outcome, advice) = match asked.rules.of(read.status) {
-        Some(Ruled::Retry) if asked.at_most_once && leaves_open(read.status) => by_table(read, asked),
+        // Its owner says of 503 that it is never given to an accepted message. Of the others nobody can.
+        Some(Ruled::Retry)
+            if asked.at_most_once && leaves_open(read) && read.status != StatusCode::SERVICE_UNAVAILABLE =>
+        {
+            by_table(read, asked)
+        }
         Some(Ruled::Retry) => {
             (Outcome::Retry { not_before }, format!("{}.retry_statuses says to send it again", asked.channel))
         }
@@ -52,19 +57,25 @@ pub(super) fn judge(read: &Read, asked: Asked<'_>) -> (Outcome, String) {
     (outcome, format!("{} answered {}: {advice}", asked.to, read.status))
 }
 
-/// Whether a server that answers with this status may have accepted the message.
-fn leaves_open(status: StatusCode) -> bool {
-    match status {
+/// Whether a server that gave this answer may have accepted the message. A gateway answers 503 also where the connection to the
+/// server behind it broke. With a `Retry-After` it is the answer of one that did not take the message.
+fn leaves_open(read: &Read) -> bool {
+    match read.status {
         StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT => true,
-        StatusCode::SERVICE_UNAVAILABLE => false,
+        StatusCode::SERVICE_UNAVAILABLE => retry_after(&read.headers).is_none(),
         status => status.is_server_error(),
     }
+}
+
+/// Whether a failure with this status may be about the target alone: the server works, and answers for one of many.
+pub(super) fn is_of_target(status: StatusCode) -> bool {
+    status == StatusCode::SERVICE_UNAVAILABLE || !status.is_server_error()
 }
 
 fn by_table(read: &Read, asked: Asked<'_>) -> (Outcome, String) {
     let not_before = retry_after(&read.headers);
     let Asked { to, authorized, signed, at_most_once, .. } = asked;
-    let retry = if at_most_once && leaves_open(read.status) { Outcome::InDoubt } else { Outcome::Retry { not_before } };
+    let retry = if at_most_once && leaves_open(read) { Outcome::InDoubt } else { Outcome::Retry { not_before } };
     let refused = |identity| Outcome::Refused { not_before, identity };
     let or_signature = if signed { ", or signing_keys" } else { "" };
     match read.status {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_schema::{DeadReason, Outcome, Scope};
+use outbox_schema::{DeadReason, Identity, Outcome, Scope};
 use serde_json::{Value, json};
 
 use crate::fcm::{Fcm, delivery};
@@ -20,6 +20,28 @@ fn later(seconds: u64) -> Outcome {
 
 fn defer(seconds: u64) -> Outcome {
     Outcome::Defer { scope: Scope::Channel, until: Duration::from_secs(seconds) }
+}
+
+fn not_found(seconds: u64) -> Outcome {
+    Outcome::Refused { not_before: Some(Duration::from_secs(seconds)), identity: Identity::Credential }
+}
+
+/// An answer 429 with a `QuotaFailure` about that subject.
+fn quota_of(subject: &str) -> String {
+    let details = json!([
+        {"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "QUOTA_EXCEEDED"},
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"subject": subject}]},
+    ]);
+    detailed("RESOURCE_EXHAUSTED", "", details)
+}
+
+/// An answer 400 about that field of the request.
+fn invalid(field: &str) -> String {
+    let details = json!([
+        {"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "INVALID_ARGUMENT"},
+        {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [{"field": field}]},
+    ]);
+    detailed("INVALID_ARGUMENT", "", details)
 }
 
 fn fcm_error(code: &str, status: &str, message: &str) -> String {
@@ -59,6 +81,8 @@ fn rows() -> Vec<Row> {
     ]);
     let unregistered = fcm_error("UNREGISTERED", "NOT_FOUND", "Requested entity was not found.");
     let quota = fcm_error("QUOTA_EXCEEDED", "RESOURCE_EXHAUSTED", "");
+    let consumer = json!([{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "RATE_LIMIT_EXCEEDED",
+        "metadata": {"consumer": "projects/4711", "service": "fcm.googleapis.com"}}]);
     let html = "<html>502 Bad Gateway</html>";
     vec![
         row(404, unregistered.clone(), Outcome::DeadTarget, "no longer installed"),
@@ -86,11 +110,19 @@ fn rows() -> Vec<Row> {
         row(401, html, defer(60), "refuses the access token"),
         row(403, detailed("PERMISSION_DENIED", "", json!([])), defer(60), "check its role"),
         row(403, html, defer(60), ""),
-        row(404, detailed("NOT_FOUND", "", json!([])), defer(60), "check project_id"),
-        row(404, html, defer(60), ""),
-        row(429, quota.clone(), defer(60), "quota"),
-        Row { headers: "Retry-After: 90\r\n", ..row(429, quota, defer(90), "") },
-        row(429, "", defer(60), ""),
+        row(404, detailed("NOT_FOUND", "", json!([])), not_found(60), "project_id"),
+        row(404, html, not_found(60), ""),
+        row(429, quota.clone(), later(60), "the message waits"),
+        Row { headers: "Retry-After: 90\r\n", ..row(429, quota, later(90), "") },
+        row(429, "", later(60), ""),
+        row(429, quota_of("device:abc"), later(60), "the message waits"),
+        Row { target: "topic:t", ..row(429, quota_of("topic:t"), later(60), "the message waits") },
+        row(429, quota_of("project:4711"), defer(60), "the channel waits"),
+        row(429, quota_of("projects/4711"), defer(60), "the channel waits"),
+        row(429, detailed("RESOURCE_EXHAUSTED", "", consumer), defer(60), "the channel waits"),
+        row(400, invalid("message.token"), Outcome::DeadTarget, "not a registration"),
+        Row { target: "fid:f", ..row(400, invalid("message.fid"), Outcome::DeadTarget, "not a registration") },
+        row(400, invalid("message.data"), DEAD, "mend its payload"),
         row(503, fcm_error("UNAVAILABLE", "UNAVAILABLE", ""), SOON, "it failed"),
         Row { headers: "Retry-After: 30\r\n", ..row(503, fcm_error("UNAVAILABLE", "UNAVAILABLE", ""), later(30), "") },
         Row { headers: "Retry-After: 2\r\n", ..row(503, "", later(2), "") },
@@ -115,6 +147,8 @@ async fn table_holds(rows: Vec<Row>, at_most_once: bool) {
         let of_the_project =
             ["SENDER_ID_MISMATCH", "THIRD_PARTY_AUTH_ERROR"].iter().any(|code| row.body.contains(code));
         assert_eq!(answer.misconfigured, of_the_project, "{name}");
+        let of_target = row.status == 503 || (row.status == 429 && !matches!(row.outcome, Outcome::Defer { .. }));
+        assert_eq!(answer.of_target, of_target, "{name}");
         let error = answer.error.unwrap();
         assert!(error.contains(&row.status.to_string()) && error.contains(row.said), "{name}: {error}");
     }
@@ -128,7 +162,9 @@ async fn every_error_has_its_outcome() {
 #[tokio::test]
 async fn at_most_once_what_may_have_been_accepted_is_in_doubt_and_nothing_else_changes() {
     let rows = rows().into_iter().map(|row| match row.outcome {
-        Outcome::Retry { .. } => Row { outcome: Outcome::InDoubt, said: "may have accepted", ..row },
+        Outcome::Retry { .. } if row.status != 429 => {
+            Row { outcome: Outcome::InDoubt, said: "may have accepted", ..row }
+        }
         _ => row,
     });
     table_holds(rows.collect(), true).await;

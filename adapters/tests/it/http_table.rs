@@ -292,11 +292,41 @@ async fn at_most_once_only_proof_of_non_acceptance_is_retried() {
         (429, "Retry-After: 3;", later(3), ""),
         (500, "", Outcome::InDoubt, ""),
         (502, "", Outcome::InDoubt, ""),
-        (503, "", SOON, ""),
+        (503, "", Outcome::InDoubt, "not take the message now"),
+        (503, "Retry-After: 5;", later(5), ""),
         (504, "", Outcome::InDoubt, ""),
         (599, "", Outcome::InDoubt, ""),
     ];
     rows_hold(Kind::AtMostOnce, rows).await;
+}
+
+#[tokio::test]
+async fn at_most_once_a_503_is_retried_where_it_says_when_or_the_channel_lists_it() {
+    let listed = Settings { retry_statuses: vec![Statuses::parse("503").unwrap()], ..loopback() };
+    for (settings, headers, outcome) in [
+        (loopback(), "", Outcome::InDoubt),
+        (loopback(), "Retry-After: whenever\r\n", Outcome::InDoubt),
+        (loopback(), "Retry-After: 0\r\n", later(0)),
+        (listed, "", SOON),
+    ] {
+        let server = StandIn::start(move |_| reply(503, headers, "")).await;
+        let answer = channel(&settings, Duration::from_secs(20), true).deliver(delivery(&server.url("/"))).await;
+        assert_eq!(answer.outcome, outcome, "{headers}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_may_be_about_its_target_alone_and_another_failure_is_not() {
+    let settings = Settings { retry_statuses: vec![Statuses::parse("404").unwrap()], ..loopback() };
+    let adapter = channel(&settings, Duration::from_secs(20), false);
+    for (status, of_target) in
+        [(404, true), (409, true), (429, true), (503, true), (500, false), (502, false), (504, false)]
+    {
+        let server = StandIn::start(move |_| reply(status, "Retry-After: 5\r\n", "")).await;
+        let answer = adapter.deliver(delivery(&server.url("/hook"))).await;
+        assert_eq!((&answer.outcome, answer.of_target), (&later(5), of_target), "{status}");
+        assert_eq!(answer.busy_for, Some(Duration::from_secs(5)), "{status}");
+    }
 }
 
 #[tokio::test]

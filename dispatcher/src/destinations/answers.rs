@@ -37,19 +37,21 @@ impl Destinations {
         let mut ruling = Ruling::default();
         let slots = self.slots(&state);
         let State { known, strangers, .. } = &mut *state;
+        let mut most = Some(longest).filter(|_| !answer.of_target);
         if let Some(destination) = known.get_mut(&message.destination) {
             let sign = sign(message, answer);
             match sign {
                 Sign::Good if destination.is_stranger() => strangers.answered(destination.unused_for(now)),
-                Sign::Bad { .. } if destination.is_stranger() => strangers.failed(),
-                Sign::Good | Sign::Bad { .. } | Sign::None => {}
+                Sign::Bad { .. } | Sign::Refused { .. } if destination.is_stranger() => strangers.failed(),
+                Sign::Good | Sign::Bad { .. } | Sign::Refused { .. } | Sign::Down | Sign::None => {}
             }
-            ruling = destination.answered(&message.destination, sign, weight, took, slots, now);
+            ruling = destination.answered(message, sign, weight, took, slots, now);
+            most = most.or_else(|| destination.longest_pause());
             if destination.comes_back_now(now) {
                 self.recovery.notify_one();
             }
         }
-        let mut asked = asked(message, answer, longest);
+        let mut asked = most.and_then(|most| asked(message, answer, longest.min(most)));
         match state.credentials.learn(message, answer, longest, now) {
             credentials::Turn::Stay => {}
             credentials::Turn::Refused { bar, wait } => {
@@ -89,9 +91,11 @@ fn sign(message: &Message, answer: &Answer) -> Sign {
         // The message was refused here, and the destination was not asked.
         Outcome::Dead { .. } | Outcome::DeadTarget if answer.status_code.is_none() => Sign::None,
         Outcome::Delivered { .. } | Outcome::Refused { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => Sign::Good,
-        // Where no attempt was counted, the destination was at fault before, and not the message.
-        Outcome::Retry { .. } | Outcome::InDoubt if message.attempts == 0 => Sign::Bad { trying_for: Duration::ZERO },
-        Outcome::Retry { .. } | Outcome::InDoubt => Sign::Bad { trying_for: message.retrying_for() },
+        Outcome::Retry { .. } | Outcome::InDoubt => {
+            // Where no attempt was counted, the destination was at fault before, and not the message.
+            let trying_for = if message.attempts == 0 { Duration::ZERO } else { message.retrying_for() };
+            if answer.of_target { Sign::Refused { trying_for } } else { Sign::Bad { trying_for } }
+        }
         Outcome::Defer { .. } | Outcome::Unsent => Sign::None,
     }
 }

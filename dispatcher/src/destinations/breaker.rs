@@ -3,7 +3,8 @@
 //!
 //! The breaker counts attempts and opens once at least [`LEAST`] of them have failed, and half or more of all have.
 //! Counting begins anew every [`SPAN`], but not before an attempt has succeeded. A failure does not count where the
-//! message was first tried before the last success: then the message is at fault.
+//! message was first tried before the last success: then the message is at fault. Nor does a refusal count that may be about
+//! one target alone; once it is known to be about all, the breaker opens.
 //!
 //! The first pause is [`FIRST_PAUSE`], and each further one is twice as long, up to [`LONGEST_PAUSE`]. Each is
 //! lengthened by up to a fifth. After a pause, up to [`PROBES`] messages are let through. One that succeeds closes the
@@ -35,6 +36,13 @@ pub(super) enum Sign {
         /// How long ago the message was first tried. Zero where this was its first attempt.
         trying_for: Duration,
     },
+    /// The destination refused a message for now. That may be about its target alone.
+    Refused {
+        /// How long ago the message was first tried. Zero where this was its first attempt.
+        trying_for: Duration,
+    },
+    /// The destination refuses all of its targets for now.
+    Down,
     /// The attempt says nothing: the destination was not asked, or is not at fault.
     None,
 }
@@ -120,29 +128,32 @@ impl Breaker {
         matches!(self.state, State::Closed { .. })
     }
 
+    /// Whether an attempt has succeeded since a message was first tried, so long ago.
+    pub(super) fn worked_within(&self, trying_for: Duration, now: Instant) -> bool {
+        self.worked.is_some_and(|worked| now - worked < trying_for)
+    }
+
     /// Learns from an attempt that ended. `others` are still in flight to the destination.
     pub(super) fn learn(&mut self, sign: Sign, others: usize, now: Instant) -> Turn {
         match sign {
             Sign::Good => self.worked = Some(now),
-            Sign::Bad { .. } => self.has_failed = true,
-            Sign::None => {}
+            Sign::Bad { .. } | Sign::Down => self.has_failed = true,
+            Sign::Refused { .. } | Sign::None => {}
         }
         if let Some(remaining) = self.open_for(now) {
-            return if matches!(sign, Sign::Bad { .. }) { Turn::StillOpen(remaining) } else { Turn::Stay };
+            return if matches!(sign, Sign::Bad { .. } | Sign::Down) { Turn::StillOpen(remaining) } else { Turn::Stay };
         }
+        let at_fault = matches!(sign, Sign::Bad { trying_for } if self.worked_within(trying_for, now));
         match (&mut self.state, sign) {
             // The attempt showed nothing: another one goes in its place.
-            (State::HalfOpen { let_through }, Sign::None) => {
+            (State::HalfOpen { let_through }, Sign::None | Sign::Refused { .. }) => {
                 *let_through = let_through.saturating_sub(1);
                 Turn::Stay
             }
-            (State::Closed { .. } | State::Open { .. }, Sign::None) => Turn::Stay,
+            (State::Closed { .. } | State::Open { .. }, Sign::None | Sign::Refused { .. }) => Turn::Stay,
             // The message is at fault.
-            (State::Closed { .. }, Sign::Bad { trying_for })
-                if self.worked.is_some_and(|worked| now - worked < trying_for) =>
-            {
-                Turn::Stay
-            }
+            (State::Closed { .. }, Sign::Bad { .. }) if at_fault => Turn::Stay,
+            (State::Closed { .. }, Sign::Down) => self.open(now),
             (State::Closed { since, good, bad }, _) => {
                 if now - *since >= SPAN && *good > 0 {
                     (*since, *good, *bad) = (now, 0, 0);
@@ -159,8 +170,8 @@ impl Breaker {
                 Turn::Close
             }
             // The other probes may still succeed.
-            (State::HalfOpen { .. }, Sign::Bad { .. }) if others > 0 => Turn::StillOpen(FIRST_PAUSE),
-            (State::HalfOpen { .. } | State::Open { .. }, Sign::Good | Sign::Bad { .. }) => self.open(now),
+            (State::HalfOpen { .. }, Sign::Bad { .. } | Sign::Down) if others > 0 => Turn::StillOpen(FIRST_PAUSE),
+            (State::HalfOpen { .. } | State::Open { .. }, Sign::Good | Sign::Bad { .. } | Sign::Down) => self.open(now),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Whether receivers refuse how a channel shows who it is, or some of its messages only. No answer says which.
 //!
-//! An answer 401 or 403 to a credential: it is taken to be refused once [`TARGETS`] different targets were refused and
-//! nothing was delivered between. The whole channel then waits, and no attempt is counted. Until then the messages are at
+//! An answer 401 or 403 to a credential: it is taken to be refused once `refusals::TARGETS` different targets were refused
+//! and nothing was delivered between. The whole channel then waits, and no attempt is counted. Until then the messages are at
 //! fault. A refusal says nothing where the message was first tried before the last delivery. The first waits of a channel
 //! are short, several messages are tried before it waits again, and a refused message waits for longer than its channel:
 //! others go first, and one of them may be delivered.
@@ -18,9 +18,7 @@ use outbox_schema::{Identity, Message, Outcome};
 use tokio::time::Instant;
 
 use super::FAR;
-
-/// How many different targets must be refused.
-const TARGETS: usize = 5;
+use super::refusals::Refusals;
 
 /// How many different signed messages must be refused.
 const MESSAGES: usize = 5;
@@ -69,8 +67,8 @@ pub(super) struct Credentials {
 
 #[derive(Debug, Default)]
 struct Credential {
-    /// Targets that were refused since the last delivery, [`TARGETS`] at most.
-    refused: HashSet<String>,
+    /// Targets that were refused since the last delivery.
+    refused: Refusals,
     /// The waits of the channel since the last delivery.
     barred: Option<Barred>,
     /// Signed messages that were refused since the last delivery, [`MESSAGES`] at most.
@@ -125,10 +123,7 @@ impl Credential {
         if was_tried && self.worked_since_first_try(message, now) {
             return false;
         }
-        if self.refused.len() < TARGETS {
-            self.refused.insert(message.target.clone());
-        }
-        self.refused.len() >= TARGETS
+        self.refused.add(&message.target)
     }
 
     /// How long the channel waits now, where a wait begins.
@@ -179,9 +174,9 @@ impl Credential {
 
     fn works(&mut self, now: Instant) -> Turn {
         self.worked = Some(now);
-        let was_refused = self.refused.len() >= TARGETS;
+        let was_refused = self.refused.are_many();
         let was_unverified = self.unverified.len() >= MESSAGES;
-        self.refused.clear();
+        self.refused.end();
         self.barred = None;
         self.unverified.clear();
         match (was_refused, was_unverified) {

@@ -16,6 +16,7 @@ mod holds;
 mod keeper;
 mod limits;
 mod rate;
+mod refusals;
 mod shares;
 mod shown;
 mod strangers;
@@ -193,7 +194,8 @@ impl Destinations {
         let mut state = self.state();
         let State { allowed, known, at_rest, .. } = &mut *state;
         for message in messages {
-            let Message { channel, destination, .. } = message;
+            let destination = &message.destination;
+            let channel = &message.channel;
             if !known.contains_key(destination) {
                 let new = at_rest.remove(destination).unwrap_or_else(|| {
                     let limits = allowed.get(channel).copied().unwrap_or_default();
@@ -207,7 +209,7 @@ impl Destinations {
                 known.insert(destination.clone(), new);
             }
             if let Some(known) = known.get_mut(destination) {
-                known.admitted(channel, message.weight(), allowed, now);
+                known.admitted(message, allowed, now);
             }
         }
     }

@@ -50,10 +50,15 @@ impl Refusal {
         Self::invalid("The registration token is not a valid FCM registration token", &[])
     }
 
-    pub(super) fn quota(retry_after: Option<u32>) -> Self {
-        let refusal =
-            Self::of(429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", "Quota exceeded for quota metric 'Send requests'.");
-        Self { retry_after, ..refusal }
+    /// The quota of `subject` is used up: a project or a device.
+    pub(super) fn quota(subject: &str, retry_after: Option<u32>) -> Self {
+        let violation = json!({"subject": subject, "description": "Quota exceeded for quota metric 'Send requests'."});
+        let details = vec![
+            json!({"@type": FCM_ERROR, "errorCode": "QUOTA_EXCEEDED"}),
+            json!({"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}),
+        ];
+        let message = "Quota exceeded for quota metric 'Send requests'.";
+        Self { retry_after, ..Self::detailed(429, "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", message, details) }
     }
 
     pub(super) fn unauthenticated() -> Self {
@@ -76,8 +81,8 @@ pub const MANNERS: [(&str, &str); 15] = [
     ("third-party-", "401 THIRD_PARTY_AUTH_ERROR"),
     ("forbidden-", "403 PERMISSION_DENIED, not of FCM"),
     ("lost-", "404 NOT_FOUND, not of FCM"),
-    ("quota-", "429 QUOTA_EXCEEDED"),
-    ("quota-later-", "429 QUOTA_EXCEEDED with Retry-After: 2"),
+    ("quota-", "429 QUOTA_EXCEEDED of the device"),
+    ("quota-later-", "429 QUOTA_EXCEEDED of the device with Retry-After: 2"),
     ("unavailable-", "503 UNAVAILABLE"),
     ("unavailable-later-", "503 UNAVAILABLE with Retry-After: 11"),
     ("internal-", "500 INTERNAL"),
@@ -104,8 +109,8 @@ pub(super) fn refusal(device: &str, is_first: impl FnOnce() -> bool) -> Option<R
         }
         "forbidden-" => Refusal::google(403, "PERMISSION_DENIED", "Permission 'cloudmessaging.messages.create' denied"),
         "lost-" => Refusal::google(404, "NOT_FOUND", "Requested entity was not found."),
-        "quota-" => Refusal::quota(None),
-        "quota-later-" => Refusal::quota(Some(2)),
+        "quota-" => Refusal::quota(&format!("device:{device}"), None),
+        "quota-later-" => Refusal::quota(&format!("device:{device}"), Some(2)),
         "unavailable-" => unavailable(),
         "unavailable-later-" => later(11, unavailable()),
         "internal-" => Refusal::of(500, "INTERNAL", "INTERNAL", "Internal error encountered."),

@@ -251,7 +251,7 @@ impl State {
         if let Some(window) = &mut self.quota
             && !window.has_room()
         {
-            return Err(Refusal::quota(window.quota.retry_after));
+            return Err(Refusal::quota("project:demo-project", window.quota.retry_after));
         }
         let message = read.as_ref().map_err(Clone::clone)?;
         let target = format!("{}:{}", message.kind, message.target);

@@ -6,12 +6,13 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use outbox_schema::destination::{DestinationState, Ramp};
-use outbox_schema::{Pause, PauseKind};
+use outbox_schema::{Message, Pause, PauseKind};
 use tokio::time::Instant;
 
 use crate::destinations::breaker::{Breaker, Sign, Turn};
 use crate::destinations::holds::Holds;
 use crate::destinations::rate::{Bucket, REST};
+use crate::destinations::refusals::{Extent, Targets};
 use crate::destinations::window::{Slots, Window};
 use crate::destinations::{ANSWERS_FORGOTTEN, FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, REST_BEGINS, Ruling};
 use crate::in_flight::Takers;
@@ -99,6 +100,7 @@ pub(super) struct Destination {
     limits: Limits,
     window: Window,
     breaker: Breaker,
+    targets: Targets,
     bucket: Option<Bucket>,
     paused: Holds,
     /// The pauses that attempts led to, and whose marks are not written yet. The database does not know of them.
@@ -124,6 +126,7 @@ impl Destination {
             limits: Limits::default(),
             window: Window::new(now),
             breaker: Breaker::new(now),
+            targets: Targets::default(),
             bucket: None,
             paused: Holds::default(),
             unwritten: 0,
@@ -248,10 +251,11 @@ impl Destination {
         self.comes_back = true;
     }
 
-    /// Notes that a message of `channel`, of so many bytes, was claimed.
-    pub(super) fn admitted(&mut self, channel: &str, bytes: u64, allowed: &HashMap<String, Limits>, now: Instant) {
-        self.serve(channel, allowed, 1, now);
-        self.window.admitted(1, bytes, now);
+    /// Notes that `message` was claimed.
+    pub(super) fn admitted(&mut self, message: &Message, allowed: &HashMap<String, Limits>, now: Instant) {
+        self.serve(&message.channel, allowed, 1, now);
+        self.targets.meets(&message.target);
+        self.window.admitted(1, message.weight(), now);
         self.breaker.let_through();
         if let Some(bucket) = &mut self.bucket {
             bucket.take(1, now);
@@ -264,10 +268,10 @@ impl Destination {
         self.breaker.learn(Sign::None, self.window.in_flight, now);
     }
 
-    /// Learns from an attempt that ended. `name` is the name of this destination, and `bytes` those of the message.
+    /// Learns from an attempt that ended. `bytes` are those of `message`.
     pub(super) fn answered(
         &mut self,
-        name: &str,
+        message: &Message,
         sign: Sign,
         bytes: u64,
         took: Duration,
@@ -281,12 +285,13 @@ impl Destination {
             self.window.answered(took, most, now);
         }
         (self.used, self.met) = (now, now);
+        let (name, sign) = (&message.destination, self.weighed(sign, &message.target, now));
         match self.breaker.learn(sign, self.window.in_flight, now) {
             Turn::Stay => Ruling::default(),
             Turn::StillOpen(remaining) => Ruling { deferred: Some(remaining), ..Ruling::default() },
             Turn::Open(remaining) => {
                 tracing::warn!(destination = name, pauses = self.breaker.failures, ?remaining, "breaker.opened");
-                let pause = Pause { destination: name.to_owned(), remaining, kind: PauseKind::Breaker };
+                let pause = Pause { destination: name.clone(), remaining, kind: PauseKind::Breaker };
                 Ruling { deferred: Some(remaining), pause: Some(pause), at_fault: false }
             }
             Turn::Close => {
@@ -295,6 +300,28 @@ impl Destination {
                 Ruling::default()
             }
         }
+    }
+
+    /// What an attempt to deliver to `target` says of the whole destination. A message that was first tried before the last success
+    /// is itself at fault.
+    fn weighed(&mut self, sign: Sign, target: &str, now: Instant) -> Sign {
+        match sign {
+            Sign::Good => self.targets.accepts(),
+            Sign::Refused { trying_for } if !self.breaker.worked_within(trying_for, now) => {
+                return match self.targets.refuses(target) {
+                    Extent::Target => sign,
+                    Extent::Lone => Sign::Bad { trying_for },
+                    Extent::All => Sign::Down,
+                };
+            }
+            Sign::Refused { .. } | Sign::Bad { .. } | Sign::Down | Sign::None => {}
+        }
+        sign
+    }
+
+    /// The longest pause that one of its targets can ask for. None where it can ask for none.
+    pub(super) fn longest_pause(&self) -> Option<Duration> {
+        self.targets.longest_pause()
     }
 
     /// What the destination may be sent.

@@ -3,6 +3,7 @@
 mod by_hand;
 mod credentials;
 mod forgotten;
+mod refusals;
 mod shares;
 mod terms;
 

@@ -1,0 +1,96 @@
+//! Of how much a refusal speaks: of a target, or of all of its destination.
+
+use super::*;
+
+/// A server that hosts the webhooks of many.
+const SHARED: &str = "https://hooks.example:443";
+
+fn refused() -> Answer {
+    Answer { status_code: Some(429), busy_for: Some(Duration::from_secs(10)), of_target: true, ..failed() }
+}
+
+fn unavailable() -> Answer {
+    Answer { status_code: Some(503), busy_for: None, ..refused() }
+}
+
+impl Destinations {
+    fn hook(&self, target: &str, answer: &Answer) -> Ruling {
+        let message = Message { target: format!("{SHARED}/{target}"), ..to(SHARED) };
+        self.admitted(std::slice::from_ref(&message));
+        self.learns(&message, answer, QUICK)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_target_that_is_refused_again_and_again_holds_up_no_other_of_its_host() {
+    for refusal in [refused(), unavailable()] {
+        let destinations = destinations(Limits::default());
+        destinations.hook("calm", &delivered());
+        for _ in 0..100 {
+            assert_eq!(destinations.hook("noisy", &refusal), Ruling::default());
+        }
+        assert!(!destinations.is_closed(SHARED));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_targets_that_are_refused_hold_up_no_other_where_one_is_accepted_between() {
+    let destinations = destinations(Limits::default());
+    destinations.hook("calm", &delivered());
+    for number in 0..100 {
+        assert_eq!(destinations.hook(&format!("noisy/{number}"), &refused()), Ruling::default());
+        if number % 4 == 3 {
+            destinations.hook("calm", &delivered());
+        }
+    }
+    for number in 0..10 {
+        let target = format!("{SHARED}/again/{number}");
+        let tried = Message { target, attempts: 1, retrying_for_ms: Some(60_000), ..to(SHARED) };
+        destinations.admitted(std::slice::from_ref(&tried));
+        let ruling = destinations.learns(&tried, &refused(), QUICK);
+        assert_eq!(ruling, Ruling::default(), "it was first tried before the last delivery");
+    }
+    assert!(!destinations.is_closed(SHARED));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_refuses_five_targets_is_left_alone_for_as_long_as_it_asks() {
+    let for_an_hour = Answer { busy_for: Some(LONGEST), ..refused() };
+    for (refusal, at_least) in [(refused(), 10), (for_an_hour, 3_600), (unavailable(), 10)] {
+        let destinations = destinations(Limits::default());
+        destinations.hook("calm", &delivered());
+        for number in 1..5 {
+            assert_eq!(destinations.hook(&number.to_string(), &refusal), Ruling::default());
+        }
+        let ruling = destinations.hook("5", &refusal);
+        let pause = ruling.pause.expect("it is paused");
+        assert_eq!((pause.destination.as_str(), pause.kind), (SHARED, PauseKind::Breaker));
+        assert!(pause.remaining >= Duration::from_secs(at_least), "{pause:?}");
+        assert!(ruling.deferred.is_some(), "no attempt is counted");
+        assert!(destinations.is_closed(SHARED));
+        assert!(destinations.hook("calm", &refusal).deferred.is_some(), "it was sent before");
+
+        tokio::time::advance(pause.remaining).await;
+        assert!(!destinations.is_closed(SHARED));
+        assert!(destinations.hook("calm", &refusal).pause.is_some(), "it is tried, and is as before");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_only_target_of_a_host_is_the_host() {
+    let busy = destinations(Limits::default());
+    let pause = busy.hook("only", &refused()).pause.expect("nobody else is known to wait for it");
+    assert_eq!((pause.kind, pause.remaining), (PauseKind::Asked, Duration::from_secs(2)), "others may come");
+    for _ in 0..3 {
+        busy.hook("only", &delivered());
+    }
+    let pause = busy.hook("only", &refused()).pause.expect("it is paused");
+    assert_eq!((pause.kind, pause.remaining), (PauseKind::Asked, Duration::from_secs(10)));
+
+    let down = destinations(Limits::default());
+    for _ in 0..4 {
+        assert_eq!(down.hook("only", &unavailable()), Ruling::default());
+    }
+    let opened = down.hook("only", &unavailable());
+    assert_eq!(opened.pause.map(|pause| pause.kind), Some(PauseKind::Breaker));
+}
