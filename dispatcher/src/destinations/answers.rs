@@ -37,7 +37,7 @@ impl Destinations {
         let mut ruling = Ruling::default();
         let slots = self.slots(&state);
         let State { known, strangers, .. } = &mut *state;
-        let mut most = Some(longest).filter(|_| !answer.of_target);
+        let mut is_of_all = !answer.of_target;
         if let Some(destination) = known.get_mut(&message.destination) {
             let sign = sign(message, answer);
             match sign {
@@ -46,12 +46,12 @@ impl Destinations {
                 Sign::Good | Sign::Bad { .. } | Sign::Refused { .. } | Sign::Down | Sign::None => {}
             }
             ruling = destination.answered(message, sign, weight, took, slots, now);
-            most = most.or_else(|| destination.longest_pause());
+            is_of_all |= destination.speaks_for_all();
             if destination.comes_back_now(now) {
                 self.recovery.notify_one();
             }
         }
-        let mut asked = most.and_then(|most| asked(message, answer, longest.min(most)));
+        let mut asked = asked(message, answer, longest).filter(|_| is_of_all);
         match state.credentials.learn(message, answer, longest, now) {
             credentials::Turn::Stay => {}
             credentials::Turn::Refused { bar, wait } => {
@@ -94,7 +94,11 @@ fn sign(message: &Message, answer: &Answer) -> Sign {
         Outcome::Retry { .. } | Outcome::InDoubt => {
             // Where no attempt was counted, the destination was at fault before, and not the message.
             let trying_for = if message.attempts == 0 { Duration::ZERO } else { message.retrying_for() };
-            if answer.of_target { Sign::Refused { trying_for } } else { Sign::Bad { trying_for } }
+            if answer.of_target {
+                Sign::Refused { trying_for, asks: answer.busy_for.is_some() }
+            } else {
+                Sign::Bad { trying_for }
+            }
         }
         Outcome::Defer { .. } | Outcome::Unsent => Sign::None,
     }

@@ -40,6 +40,8 @@ pub(super) enum Sign {
     Refused {
         /// How long ago the message was first tried. Zero where this was its first attempt.
         trying_for: Duration,
+        /// Whether the answer asks for a pause.
+        asks: bool,
     },
     /// The destination refuses all of its targets for now.
     Down,

@@ -2,20 +2,17 @@
 //! says which.
 //!
 //! It is taken to speak of the target alone until [`TARGETS`] different targets were refused and nothing was accepted between. So
-//! one webhook that is over its quota does not hold up all that share its host.
+//! one webhook that is over its quota does not hold up all that share its host. Where a destination has fewer targets, each of
+//! them must be refused.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::Duration;
 
 /// How many different targets must be refused.
 pub(super) const TARGETS: usize = 5;
 
-/// How many messages a destination must have got before its only known target counts as all of it.
-const LONE: u32 = 5;
-
-/// The longest pause that one target can ask for while it is not known whether it is the only one.
-const UNSURE_PAUSE: Duration = Duration::from_secs(2);
+/// How many attempts at a destination must have ended before the few targets that are known of it count as all of them.
+const SURE: u32 = 16;
 
 /// The targets that were refused since something was last accepted, [`TARGETS`] at most.
 #[derive(Debug, Default)]
@@ -44,31 +41,40 @@ impl Refusals {
 /// What a process knows of the targets of one destination.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
+    /// Targets that messages went to, [`TARGETS`] at most.
+    known: HashSet<u64>,
     refused: Refusals,
-    /// The only target that messages went to, and how many did. None before the first, and where there are several.
-    lone: Option<(u64, u32)>,
-    are_several: bool,
+    /// How many attempts have ended.
+    ended: u32,
+    /// Whether more messages may wait than have been on their way.
+    more: bool,
 }
 
 impl Targets {
-    /// Notes that a message goes to `target`.
-    pub(super) fn meets(&mut self, target: &str) {
-        if self.are_several {
-            return;
+    /// Notes that a message goes to `target`, the `first` on its way.
+    pub(super) fn meets(&mut self, target: &str, first: bool) {
+        self.more &= !first;
+        if self.known.len() < TARGETS {
+            self.known.insert(digest(target));
         }
-        let target = digest(target);
-        let (only, so_far) = self.lone.unwrap_or((target, 0));
-        self.are_several = only != target;
-        self.lone = (!self.are_several).then(|| (only, so_far.saturating_add(1)));
     }
 
-    /// Notes that `target` was refused.
-    pub(super) fn refuses(&mut self, target: &str) -> Extent {
-        match (self.refused.add(target), self.are_several) {
-            (true, _) => Extent::All,
-            (false, true) => Extent::Target,
-            (false, false) => Extent::Lone,
+    /// Notes that the destination has all that it may get, so that more may wait.
+    pub(super) fn fill(&mut self) {
+        self.more = true;
+    }
+
+    /// Notes that an attempt ended.
+    pub(super) fn end(&mut self) {
+        self.ended = self.ended.saturating_add(1);
+    }
+
+    /// Notes that `target` was refused. `asks` says whether the answer asks for a pause.
+    pub(super) fn refuses(&mut self, target: &str, asks: bool) -> Extent {
+        if self.refused.add(target) {
+            return Extent::All;
         }
+        if self.are_all_refused() && (!asks || self.is_sure()) { Extent::Known } else { Extent::Target }
     }
 
     /// Notes that the destination accepted a message.
@@ -76,24 +82,28 @@ impl Targets {
         self.refused.end();
     }
 
-    /// The longest pause of the destination that one of its targets can ask for. None where it can ask for none.
-    pub(super) fn longest_pause(&self) -> Option<Duration> {
-        match (self.refused.are_many(), self.lone) {
-            (true, _) => Some(Duration::MAX),
-            (false, Some((_, met))) if met >= LONE => Some(Duration::MAX),
-            (false, Some(_)) => Some(UNSURE_PAUSE),
-            (false, None) => None,
-        }
+    /// Whether a refusal that asks for a pause speaks for the whole destination.
+    pub(super) fn speak_for_all(&self) -> bool {
+        self.refused.are_many() || (self.are_all_refused() && self.is_sure())
+    }
+
+    fn are_all_refused(&self) -> bool {
+        self.refused.0.len() >= self.known.len()
+    }
+
+    /// Whether the targets that are known are taken to be all: many messages went to no other, or no more wait than were on their way.
+    fn is_sure(&self) -> bool {
+        self.ended >= SURE || !self.more
     }
 }
 
 /// Of how much of a destination a refusal speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// Of one target among several.
+    /// Of one target among several, or of which it is not known whether there are others.
     Target,
-    /// Of the only target that is known. It may be all of the destination.
-    Lone,
+    /// Of each target that is known, and these are few.
+    Known,
     /// Of the whole destination.
     All,
 }

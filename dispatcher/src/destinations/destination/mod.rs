@@ -254,11 +254,14 @@ impl Destination {
     /// Notes that `message` was claimed.
     pub(super) fn admitted(&mut self, message: &Message, allowed: &HashMap<String, Limits>, now: Instant) {
         self.serve(&message.channel, allowed, 1, now);
-        self.targets.meets(&message.target);
+        self.targets.meets(&message.target, self.window.in_flight == 0);
         self.window.admitted(1, message.weight(), now);
         self.breaker.let_through();
         if let Some(bucket) = &mut self.bucket {
             bucket.take(1, now);
+        }
+        if self.has_its_fill(now) {
+            self.targets.fill();
         }
         (self.used, self.met) = (now, now);
     }
@@ -281,6 +284,7 @@ impl Destination {
         self.window.released(bytes);
         self.window.has_answered |= sign == Sign::Good;
         if sign != Sign::None {
+            self.targets.end();
             let most = slots.share(self.limits.max_in_flight, self.window.is_slow(now));
             self.window.answered(took, most, now);
         }
@@ -307,10 +311,10 @@ impl Destination {
     fn weighed(&mut self, sign: Sign, target: &str, now: Instant) -> Sign {
         match sign {
             Sign::Good => self.targets.accepts(),
-            Sign::Refused { trying_for } if !self.breaker.worked_within(trying_for, now) => {
-                return match self.targets.refuses(target) {
+            Sign::Refused { trying_for, asks } if !self.breaker.worked_within(trying_for, now) => {
+                return match self.targets.refuses(target, asks) {
                     Extent::Target => sign,
-                    Extent::Lone => Sign::Bad { trying_for },
+                    Extent::Known => Sign::Bad { trying_for },
                     Extent::All => Sign::Down,
                 };
             }
@@ -319,9 +323,9 @@ impl Destination {
         sign
     }
 
-    /// The longest pause that one of its targets can ask for. None where it can ask for none.
-    pub(super) fn longest_pause(&self) -> Option<Duration> {
-        self.targets.longest_pause()
+    /// Whether a target that asks for a pause speaks for the whole destination.
+    pub(super) fn speaks_for_all(&self) -> bool {
+        self.targets.speak_for_all()
     }
 
     /// What the destination may be sent.
@@ -340,6 +344,13 @@ impl Destination {
             return Standing::Closed(Closed::OverRate { step: bucket.step() });
         }
         self.room(at).map_or_else(|full| full, |room| Standing::Room(room.min(allowed)))
+    }
+
+    /// Whether the destination was sent all that it may get now, whoever else takes slots.
+    fn has_its_fill(&mut self, now: Instant) -> bool {
+        self.window.room(self.limits.max_in_flight.unwrap_or(usize::MAX)) == 0
+            || self.breaker.probes_left() == Some(0)
+            || self.bucket.as_mut().is_some_and(|bucket| bucket.available(now) == 0)
     }
 
     fn room(&self, at: &Situation) -> Result<usize, Standing> {

@@ -76,21 +76,48 @@ async fn a_host_that_refuses_five_targets_is_left_alone_for_as_long_as_it_asks()
     }
 }
 
+/// A claim takes two messages for a host of which nothing is known. Where it finds one, nothing else waits.
 #[tokio::test(start_paused = true)]
-async fn the_only_target_of_a_host_is_the_host() {
-    let busy = destinations(Limits::default());
-    let pause = busy.hook("only", &refused()).pause.expect("nobody else is known to wait for it");
-    assert_eq!((pause.kind, pause.remaining), (PauseKind::Asked, Duration::from_secs(2)), "others may come");
-    for _ in 0..3 {
-        busy.hook("only", &delivered());
-    }
-    let pause = busy.hook("only", &refused()).pause.expect("it is paused");
+async fn a_host_that_asks_for_a_pause_at_its_only_message_is_left_alone_for_as_long_as_it_asks() {
+    let destinations = destinations(Limits::default());
+    let pause = destinations.hook("only", &refused()).pause.expect("nobody else is known to wait for it");
     assert_eq!((pause.kind, pause.remaining), (PauseKind::Asked, Duration::from_secs(10)));
+    assert!(destinations.is_closed(SHARED));
+}
 
-    let down = destinations(Limits::default());
-    for _ in 0..4 {
-        assert_eq!(down.hook("only", &unavailable()), Ruling::default());
+#[tokio::test(start_paused = true)]
+async fn a_refused_target_with_more_than_one_message_holds_up_no_other_that_waits_behind_them() {
+    let destinations = destinations(Limits::default());
+    let noisy = Message { target: format!("{SHARED}/noisy"), ..to(SHARED) };
+    for _ in 0..5 {
+        destinations.admitted(&[noisy.clone(), noisy.clone()]);
+        assert_eq!(destinations.learns(&noisy, &refused(), QUICK), Ruling::default());
+        assert_eq!(destinations.learns(&noisy, &refused(), QUICK), Ruling::default());
     }
-    let opened = down.hook("only", &unavailable());
-    assert_eq!(opened.pause.map(|pause| pause.kind), Some(PauseKind::Breaker));
+    assert!(!destinations.is_closed(SHARED));
+    destinations.hook("calm", &delivered());
+    for _ in 0..100 {
+        assert_eq!(destinations.hook("noisy", &refused()), Ruling::default());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_few_targets_of_a_host_are_the_host() {
+    for few in [1, 2, 4] {
+        let name = |number: u32| (number % few).to_string();
+        let busy = destinations(Limits::default());
+        for number in 0..20 {
+            busy.hook(&name(number), &delivered());
+        }
+        for number in 1..few {
+            assert_eq!(busy.hook(&name(number), &refused()), Ruling::default(), "one of {few} is not refused");
+        }
+        let pause = busy.hook(&name(0), &refused()).pause.expect("it is paused");
+        assert_eq!((pause.kind, pause.remaining), (PauseKind::Asked, Duration::from_secs(10)));
+
+        let down = destinations(Limits::default());
+        let silent = Answer { busy_for: None, ..refused() };
+        let opened = (0..few + 4).find_map(|number| down.hook(&name(number), &silent).pause);
+        assert_eq!(opened.map(|pause| pause.kind), Some(PauseKind::Breaker), "{few}");
+    }
 }
