@@ -79,13 +79,15 @@ pub(super) fn classify(read: &Read) -> Fault {
     }
 }
 
-/// Whether a quota is that of the project: `QuotaFailure` or `ErrorInfo` names the one whose quota it is
-/// (<https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto>).
+/// Whether a quota is that of the project. `QuotaFailure` names the one whose quota it is. Where there is none, `ErrorInfo` may name
+/// the project (<https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto>).
 fn is_about_project(details: &[Value]) -> bool {
     let is_project = |name: &Value| name.as_str().is_some_and(|name| name.starts_with("project"));
-    let mut violations = violations(details, "google.rpc.QuotaFailure", "violations");
-    violations.any(|violation| is_project(&violation["subject"]))
-        || detail(details, "google.rpc.ErrorInfo").is_some_and(|info| is_project(&info["metadata"]["consumer"]))
+    let mut violations = violations(details, "google.rpc.QuotaFailure", "violations").peekable();
+    if violations.peek().is_some() {
+        return violations.any(|violation| is_project(&violation["subject"]));
+    }
+    detail(details, "google.rpc.ErrorInfo").is_some_and(|info| is_project(&info["metadata"]["consumer"]))
 }
 
 fn violations<'a>(details: &'a [Value], name: &str, list: &str) -> impl Iterator<Item = &'a Value> {
@@ -176,12 +178,9 @@ pub(super) fn judge(read: &Read, fault: Fault, target: &FcmTarget, at_most_once:
     (outcome, format!("FCM answered {} ({fault:?}): {advice}", read.status))
 }
 
-/// How long the answer asks for a pause from other messages too, where they are refused as this one.
+/// How long the answer asks for a pause from other messages too. The quota of a target says nothing of theirs.
 pub(super) fn busy_for(outcome: &Outcome, fault: Fault, headers: &HeaderMap) -> Option<Duration> {
-    match fault {
-        Fault::TargetQuotaExceeded => Some(deferral(headers, CHANNEL_WAIT)),
-        _ => retry_after::busy_for(outcome, headers),
-    }
+    retry_after::busy_for(outcome, headers).filter(|_| fault != Fault::TargetQuotaExceeded)
 }
 
 #[cfg(test)]

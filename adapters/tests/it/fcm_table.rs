@@ -29,6 +29,7 @@ fn not_found(seconds: u64) -> Outcome {
 /// An answer 429 with a `QuotaFailure` about that subject.
 fn quota_of(subject: &str) -> String {
     let details = json!([
+        {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "metadata": {"consumer": "projects/4711"}},
         {"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "QUOTA_EXCEEDED"},
         {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"subject": subject}]},
     ]);
@@ -149,6 +150,7 @@ async fn table_holds(rows: Vec<Row>, at_most_once: bool) {
         assert_eq!(answer.misconfigured, of_the_project, "{name}");
         let of_target = row.status == 503 || (row.status == 429 && !matches!(row.outcome, Outcome::Defer { .. }));
         assert_eq!(answer.of_target, of_target, "{name}");
+        assert!(row.status != 429 || answer.busy_for.is_none(), "{name}: others are asked to wait");
         let error = answer.error.unwrap();
         assert!(error.contains(&row.status.to_string()) && error.contains(row.said), "{name}: {error}");
     }

@@ -32,8 +32,10 @@ fn ends(read: &str) -> &'static [&'static str] {
         "UnregisteredError" | "SenderIdMismatchError" | "ThirdPartyAuthError" | "InvalidArgumentError" => {
             &["DEAD permanent 1"]
         }
-        "PermissionDeniedError" | "NotFoundError" | "QuotaExceededError" => &["PENDING - 0"],
-        "UnavailableError" | "InternalError" | "UnknownError" => &["PENDING - 1"],
+        "PermissionDeniedError" => &["PENDING - 0"],
+        "NotFoundError" | "QuotaExceededError" | "UnavailableError" | "InternalError" | "UnknownError" => {
+            &["PENDING - 1"]
+        }
         _ => &[],
     }
 }
