@@ -28,8 +28,8 @@ pub struct Receiver {
 pub enum Manner {
     /// Answers the nth request of each key with the nth status; the last one goes on.
     Answer(Vec<u16>),
-    /// Answers 503 and asks to be left alone for so long, in whole seconds.
-    Busy(Duration),
+    /// Answers with this status and asks to be left alone for so long, in whole seconds.
+    Busy(u16, Duration),
     /// Reads the whole request, then closes the connection without a word.
     Drop,
     /// Reads the whole request and never answers.
@@ -210,7 +210,7 @@ impl Shared {
         };
         let status = match &manner {
             Manner::Answer(statuses) => statuses.first().copied(),
-            Manner::Busy(_) => Some(503),
+            Manner::Busy(status, _) => Some(*status),
             // Of what trickles, the status line is whole.
             Manner::Slow(_) | Manner::Trickle(_) => Some(200),
             Manner::Drop | Manner::Hang => None,
@@ -263,10 +263,10 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
                 tokio::time::sleep(latency).await;
                 statuses.first().copied()
             }
-            Manner::Busy(left_alone_for) => {
+            Manner::Busy(status, left_alone_for) => {
                 headers = format!("retry-after: {}\r\n", left_alone_for.as_secs());
                 tokio::time::sleep(latency).await;
-                Some(503)
+                Some(status)
             }
             Manner::Slow(latency) => {
                 tokio::time::sleep(latency).await;

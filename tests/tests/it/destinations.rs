@@ -244,12 +244,70 @@ async fn a_breaker_stays_open_when_the_poller_is_killed() {
     }
 }
 
+/// Also where its messages wait in front of the others, and nothing is known of the host.
+#[tokio::test]
+async fn one_webhook_of_a_host_that_asks_to_be_left_alone_keeps_the_others_of_its_host_waiting_for_nothing() {
+    for outbox in outboxes::each().await {
+        let host = Receiver::start(Duration::ZERO);
+        host.behave("/noisy", Manner::Busy(429, Duration::from_mins(1)));
+        enqueue(&outbox, 10, &format!("{}/noisy", host.url())).await;
+        let calm = |number: i64| NewMessage::http(format!("{}/calm/{}", host.url(), number % 4));
+        outbox.enqueue(&(0..40).map(calm).collect::<Vec<_>>()).await;
+        let program = program(&outbox, "");
+        let replica = program.start();
+        for round in 1..=3 {
+            delivered(&outbox, 40 * round).await;
+            enqueue(&outbox, 10, &format!("{}/noisy", host.url())).await;
+            outbox.enqueue(&(0..40).map(calm).collect::<Vec<_>>()).await;
+        }
+        delivered(&outbox, 160).await;
+        let requests = host.requests();
+        let (calm, noisy): (Vec<_>, Vec<_>) = requests.iter().partition(|request| request.path.starts_with("/calm"));
+        let took = calm[159].arrived - requests[0].arrived;
+        assert!(took < Duration::from_secs(50), "{:?}: the calm ones took {took:?}", outbox.dialect());
+        assert!(noisy.len() >= 30, "{} were sent", noisy.len());
+        let waits = "SELECT count(*) FROM outbox WHERE status = 'PENDING' AND attempts > 0 AND last_status_code = 429";
+        assert!(outbox.number(waits).await >= 30, "the attempts count");
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_destination WHERE paused_until IS NOT NULL").await, 0);
+        replica.stop(Signal::TERM).await;
+    }
+}
+
+/// A gateway says 503 also where it lost the connection to a receiver that has the message.
+#[tokio::test]
+async fn at_most_once_a_503_is_in_doubt_and_not_sent_again_but_where_it_says_when_or_is_listed() {
+    for outbox in outboxes::each().await {
+        let receiver = Receiver::start(Duration::ZERO);
+        receiver.behave("/gateway", Manner::Answer(vec![503, 200]));
+        receiver.behave("/later", Manner::Busy(503, Duration::from_secs(1)));
+        let to = |channel, path| NewMessage::new(channel, format!("{}{path}", receiver.url()), "{}");
+        outbox.enqueue(&[to("http", "/gateway"), to("http", "/later"), to("listed", "/gateway")]).await;
+        let more = format!(
+            "in_doubt = \"dead_letter\"\n\
+             [channels.listed]\n{CHANNEL}\nretry_statuses = [503]\nin_doubt = \"dead_letter\""
+        );
+        let program = program(&outbox, &more);
+        let replica = program.start();
+        delivered(&outbox, 1).await;
+        let again = async || (receiver.requests().iter().filter(|one| one.path == "/later").count() > 1).then_some(());
+        eventually("what says when is sent again", PATIENCE, again).await;
+        receiver.behave("/later", Manner::Answer(vec![200]));
+        delivered(&outbox, 2).await;
+        let ended = "SELECT concat(channel, ' ', status, ' ', coalesce(dead_reason, '-'), ' ', attempts) FROM outbox \
+                     WHERE target LIKE '%/gateway' AND channel = ";
+        assert_eq!(outbox.text(&format!("{ended}'http'")).await, "http DEAD in_doubt 1");
+        assert_eq!(outbox.text(&format!("{ended}'listed'")).await, "listed SUCCESS - 2");
+        assert_eq!(receiver.requests().iter().filter(|one| one.path == "/gateway").count(), 3);
+        replica.stop(Signal::TERM).await;
+    }
+}
+
 /// What names no URL goes there, and its destination bears the channel's name; the next poller knows that too.
 #[tokio::test]
 async fn a_server_behind_base_url_that_asks_to_be_left_alone_holds_up_nothing_that_goes_elsewhere() {
     for outbox in outboxes::each().await {
         let (busy, other) = (Receiver::start(Duration::ZERO), Receiver::start(Duration::ZERO));
-        busy.behave("/hook", Manner::Busy(Duration::from_hours(1)));
+        busy.behave("/hook", Manner::Busy(503, Duration::from_hours(1)));
         enqueue(&outbox, 3, "/hook").await;
         let program = program(&outbox, &format!("base_url = \"{}\"", busy.url()));
         for poller in 1..=2 {

@@ -104,7 +104,7 @@ impl<'a> Stage<'a> {
             odd.behave(&format!("/{status}"), Manner::Answer(vec![status]));
         }
         let busy = Receiver::start(Duration::ZERO);
-        busy.behave("/", Manner::Busy(Duration::from_hours(1)));
+        busy.behave("/", Manner::Busy(503, Duration::from_hours(1)));
         let (silent, _) = silence().await;
         let listener = replica.listener().await;
         let targets = Targets { odd, busy, closed: nobody(), silent, listener };
