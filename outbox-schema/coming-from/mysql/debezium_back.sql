@@ -5,5 +5,6 @@
 SET SESSION lock_wait_timeout = 5;
 
 DROP TRIGGER IF EXISTS outbox_take_debezium;
+DROP FUNCTION IF EXISTS outbox_takes_debezium;
 DROP VIEW outbox_from_debezium;
 DROP TABLE outboxevent_route;

@@ -1,8 +1,9 @@
 -- From a home-made outbox table to this outbox, on MySQL and MariaDB: triggers make each new row of outbox_events a message, in
 -- the transaction of the application, and the rows that wait become messages here. docs/coming-from.md has the order of the
 -- steps.
--- Yours are the routes, the names and the states of the table. As an account that owns the tables and stays, after `outbox
--- migrate`, with the old publisher stopped, in the database that holds the tables:
+-- Yours are the routes, the names and the states of the table, and outbox_takes_event: whether a row without a message stays with
+-- the old publisher or fails the insert. As an account that owns the tables and stays, after `outbox migrate`, with the old publisher
+-- stopped, in the database that holds the tables:
 --   mariadb shop < home_made.sql
 -- It can be run again, also where it broke off. Under a binary log MySQL asks for SUPER, or
 -- log_bin_trust_function_creators = 1, to make a trigger (error 1419).
@@ -30,6 +31,15 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW outbox_from_events AS
            e.aggregate_id AS ordering_key,
            e.status
     FROM outbox_events e LEFT JOIN outbox_events_route r ON r.event_type = e.event_type;
+
+-- Whether a new row becomes a message, or several where the view gives several. An insert fails where this says yes and the view
+-- makes no message. Where this says no, the row stays with the old publisher. To let a member without a device stay, add
+--   AND EXISTS (SELECT 1 FROM devices d WHERE d.member_id = p_aggregate_id)
+DROP FUNCTION IF EXISTS outbox_takes_event;
+CREATE FUNCTION outbox_takes_event(
+    p_event_type varchar(255) CHARACTER SET utf8mb4, p_aggregate_id varchar(255) CHARACTER SET utf8mb4) RETURNS boolean
+READS SQL DATA
+RETURN EXISTS (SELECT 1 FROM outbox_events_route r WHERE r.event_type = p_event_type);
 
 -- First the one that marks: a row that is marked has its message.
 DROP TRIGGER IF EXISTS outbox_mark_event;
@@ -66,6 +76,7 @@ CREATE TRIGGER outbox_take_event AFTER INSERT ON outbox_events FOR EACH ROW
 BEGIN
     DECLARE problem text CHARACTER SET utf8mb4;
     DECLARE conditions integer;
+    DECLARE made integer;
     -- The message is there already.
     DECLARE CONTINUE HANDLER FOR 1062 BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -80,9 +91,12 @@ BEGIN
         INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key)
         SELECT m.idempotency_key, m.channel, m.target, m.payload, m.headers, m.ordering_key
         FROM outbox_from_events m WHERE m.source_id = NEW.id;
-        -- It is marked already. To leave such rows as they are, have outbox_mark_event ask for what the view joins.
-        IF ROW_COUNT() = 0 THEN
+        SET made = ROW_COUNT();
+        -- It is marked already, so it cannot stay.
+        IF made = 0 THEN
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the view outbox_from_events makes no message of it';
+        ELSEIF made > 0 THEN
+            SET @outbox_own = SUBSTRING_INDEX(CONCAT_WS(',', NEW.id, @outbox_own), ',', 100);
         END IF;
     END IF;
     SET @outbox_takes = NULL;
@@ -92,8 +106,7 @@ END//
 -- It comes last: a row that is marked has its message.
 CREATE TRIGGER outbox_mark_event BEFORE INSERT ON outbox_events FOR EACH ROW
 BEGIN
-    SET @outbox_takes = NEW.status = 'PENDING'
-        AND EXISTS (SELECT 1 FROM outbox_events_route r WHERE r.event_type = NEW.event_type);
+    SET @outbox_takes = NEW.status = 'PENDING' AND outbox_takes_event(NEW.event_type, NEW.aggregate_id);
     IF @outbox_takes THEN
         SET NEW.status = 'SUCCESS', NEW.sent_at = CURRENT_TIMESTAMP(6);
     END IF;
@@ -117,6 +130,7 @@ BEGIN
     DECLARE problem text CHARACTER SET utf8mb4;
     DECLARE conditions integer;
     DECLARE ended boolean DEFAULT FALSE;
+    DECLARE claimed boolean DEFAULT FALSE;
     DECLARE the_id bigint;
     DECLARE the_channel varchar(64) CHARACTER SET utf8mb4;
     DECLARE the_target text CHARACTER SET utf8mb4;
@@ -146,8 +160,15 @@ BEGIN
             IF ended THEN
                 LEAVE carrying;
             END IF;
+            -- At REPEATABLE READ and above only a read that locks sees the newest claims, and no other is made until this transaction
+            -- ends. So it is not for a row that this connection inserted just before, which in its transaction nobody can claim.
+            IF /*M! @@tx_isolation */ /*!50701 @@transaction_isolation */ <> 'READ-COMMITTED'
+               AND NOT COALESCE(FIND_IN_SET(NEW.id, @outbox_own), 0) THEN
+                SELECT COUNT(*) > 0 INTO claimed FROM outbox_claim c
+                WHERE JSON_CONTAINS(c.message_ids, CAST(the_id AS char)) LOCK IN SHARE MODE;
+            END IF;
             UPDATE outbox SET channel = the_channel, target = the_target, payload = the_payload, headers = the_headers, ordering_key = the_ordering_key
-            WHERE id = the_id AND status = 'PENDING' AND revision = 0;
+            WHERE id = the_id AND status = 'PENDING' AND revision = 0 AND NOT claimed;
         END LOOP;
         CLOSE messages;
     END IF;

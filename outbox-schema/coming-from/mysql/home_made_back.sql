@@ -57,5 +57,6 @@ COMMIT;
 DROP TEMPORARY TABLE outbox_not_dead;
 DROP TEMPORARY TABLE outbox_taken_back;
 
+DROP FUNCTION IF EXISTS outbox_takes_event;
 DROP VIEW outbox_from_events;
 DROP TABLE outbox_events_route;

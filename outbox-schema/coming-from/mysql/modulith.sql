@@ -1,8 +1,9 @@
 -- From Spring Modulith's event publication registry to this outbox, on MySQL and MariaDB, for its tables of 1.x and of 2.x: a
 -- trigger makes each publication for a listener that has a route a message, in the transaction of the application.
 -- docs/coming-from.md has the order of the steps.
--- Yours are the routes and, where you want one, the ordering key. As an account that owns the tables and stays, after `outbox
--- migrate`, in the database that holds the tables:
+-- Yours are the routes, where you want one the ordering key, and outbox_takes_modulith: whether a publication without a message stays
+-- without one or fails the insert. As an account that owns the tables and stays, after `outbox migrate`, in the database that holds the
+-- tables:
 --   mariadb shop < modulith.sql
 -- It can be run again. Under a binary log MySQL asks for SUPER, or log_bin_trust_function_creators = 1, to make a trigger
 -- (error 1419).
@@ -35,9 +36,20 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW outbox_from_modulith AS
            e.COMPLETION_DATE IS NULL AS waits
     FROM EVENT_PUBLICATION e JOIN event_publication_route r ON e.LISTENER_ID IN (r.listener_id, r.former_id);
 
+-- Whether a new publication becomes a message, or several where the view gives several. An insert fails where this says yes and the
+-- view makes no message. Where this says no, nothing is sent of it, since its listener does nothing. To allow a member without a device,
+-- add
+--   AND EXISTS (SELECT 1 FROM devices d WHERE d.member_id = JSON_VALUE(p_event, '$.memberId'))
+DROP FUNCTION IF EXISTS outbox_takes_modulith;
+CREATE FUNCTION outbox_takes_modulith(
+    p_listener_id varchar(512) CHARACTER SET utf8mb4, p_event longtext CHARACTER SET utf8mb4) RETURNS boolean
+READS SQL DATA
+RETURN EXISTS (SELECT 1 FROM event_publication_route r WHERE r.listener_id = p_listener_id);
+
 DROP TRIGGER IF EXISTS outbox_take_modulith;
 DELIMITER //
--- It acts with the rights of whoever runs this file, so the application needs no new right.
+-- At the insert alone: Modulith updates no event that it has written. It acts with the rights of whoever runs this file, so the
+-- application needs no new right.
 CREATE TRIGGER outbox_take_modulith AFTER INSERT ON EVENT_PUBLICATION FOR EACH ROW
 BEGIN
     DECLARE problem text CHARACTER SET utf8mb4;
@@ -52,8 +64,13 @@ BEGIN
         SET problem = LEFT(CONCAT('outbox: row ', NEW.ID, ' of EVENT_PUBLICATION: ', problem), 128);
         RESIGNAL SET MESSAGE_TEXT = problem;
     END;
-    INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key)
-    SELECT m.idempotency_key, m.channel, m.target, m.payload, m.headers, m.ordering_key
-    FROM outbox_from_modulith m WHERE m.source_id = NEW.ID AND m.waits AND NOT COALESCE(m.is_former, FALSE);
+    IF NEW.COMPLETION_DATE IS NULL AND outbox_takes_modulith(NEW.LISTENER_ID, NEW.SERIALIZED_EVENT) THEN
+        INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key)
+        SELECT m.idempotency_key, m.channel, m.target, m.payload, m.headers, m.ordering_key
+        FROM outbox_from_modulith m WHERE m.source_id = NEW.ID;
+        IF ROW_COUNT() = 0 THEN
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the view outbox_from_modulith makes no message of it';
+        END IF;
+    END IF;
 END//
 DELIMITER ;

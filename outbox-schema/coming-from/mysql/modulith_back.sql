@@ -9,9 +9,10 @@ SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
 
 DROP TRIGGER IF EXISTS outbox_take_modulith;
 
--- Leave all up to COMMIT out to have the dispatcher send what waits, until `outbox status` counts nothing. Two kinds of
--- messages are not taken back, and wait for it: those that may be on their way, because a poller claimed them and crashed, and
--- those whose publication is gone (completion-mode delete or archive).
+-- Leave all up to COMMIT out to have the dispatcher send what waits, until `outbox status` counts nothing. Three kinds of
+-- messages are not taken back, and wait for it: those that may be on their way, because a poller claimed them and crashed, those
+-- whose publication is gone (completion-mode delete or archive), and those of a publication of several messages of which another was
+-- sent: the publication would be sent as a whole.
 
 -- 2.x has a status, 1.x does not.
 SET @outbox_give_back = (
@@ -34,9 +35,14 @@ SELECT o.id, m.source_id
 FROM outbox o JOIN outbox_from_modulith m ON m.idempotency_key = o.idempotency_key
 WHERE o.status = 'PENDING' FOR UPDATE;
 DELETE taken FROM outbox_taken_back taken
-JOIN outbox o ON o.id = taken.id
+JOIN outbox_from_modulith m ON m.source_id = taken.source_id
+LEFT JOIN outbox o ON o.idempotency_key = m.idempotency_key
+WHERE o.id IS NULL OR o.status <> 'PENDING';
+DELETE taken FROM outbox_taken_back taken
+JOIN outbox_from_modulith m ON m.source_id = taken.source_id
+JOIN outbox o ON o.idempotency_key = m.idempotency_key
 JOIN outbox_claim c
-JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent ON sent.id = taken.id
+JOIN JSON_TABLE(c.message_ids, '$[*]' COLUMNS (place FOR ORDINALITY, id bigint PATH '$')) sent ON sent.id = o.id
 WHERE JSON_EXTRACT(c.revisions, CONCAT('$[', sent.place - 1, ']')) = o.revision;
 INSERT INTO outbox_audit (who, action, why, message_id, details)
 SELECT LEFT(USER(), 255), 'cancel', 'back to EVENT_PUBLICATION', o.id,
@@ -49,5 +55,6 @@ COMMIT;
 DEALLOCATE PREPARE outbox_give_back;
 DROP TEMPORARY TABLE outbox_taken_back;
 
+DROP FUNCTION IF EXISTS outbox_takes_modulith;
 DROP VIEW outbox_from_modulith;
 DROP TABLE event_publication_route;

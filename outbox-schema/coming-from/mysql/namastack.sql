@@ -1,7 +1,8 @@
 -- From namastack-outbox to this outbox, on MySQL and MariaDB: triggers make each new record of a handler that has a route a
 -- message, in the transaction of the application, and the records that wait become messages here. docs/coming-from.md has the
--- order of the steps. Yours are the routes. As an account that owns the tables and stays, after `outbox migrate`, with the
--- application stopped or its records all processed, in the database that holds the tables:
+-- order of the steps. Yours are the routes, and outbox_takes_record: whether a record without a message stays with namastack-outbox or
+-- fails the insert. As an account that owns the tables and stays, after `outbox migrate`, with the application stopped or its records
+-- all processed, in the database that holds the tables:
 --   mariadb shop < namastack.sql
 -- It can be run again, also where it broke off. Under a binary log MySQL asks for SUPER, or
 -- log_bin_trust_function_creators = 1, to make a trigger (error 1419).
@@ -32,6 +33,15 @@ CREATE OR REPLACE SQL SECURITY DEFINER VIEW outbox_from_namastack AS
            e.status,
            e.created_at
     FROM outbox_record e LEFT JOIN outbox_record_route r ON r.handler_id = e.handler_id;
+
+-- Whether a new record becomes a message, or several where the view gives several. An insert fails where this says yes and the view
+-- makes no message. Where this says no, the record stays with namastack-outbox. To let a member without a device stay, add
+--   AND EXISTS (SELECT 1 FROM devices d WHERE d.member_id = p_record_key)
+DROP FUNCTION IF EXISTS outbox_takes_record;
+CREATE FUNCTION outbox_takes_record(
+    p_handler_id varchar(1000) CHARACTER SET utf8mb4, p_record_key varchar(255) CHARACTER SET utf8mb4) RETURNS boolean
+READS SQL DATA
+RETURN EXISTS (SELECT 1 FROM outbox_record_route r WHERE r.handler_id = p_handler_id);
 
 -- First the one that marks: a record that is marked has its message.
 DROP TRIGGER IF EXISTS outbox_mark_record;
@@ -68,6 +78,7 @@ CREATE TRIGGER outbox_take_record AFTER INSERT ON outbox_record FOR EACH ROW
 BEGIN
     DECLARE problem text CHARACTER SET utf8mb4;
     DECLARE conditions integer;
+    DECLARE made integer;
     -- The message is there already.
     DECLARE CONTINUE HANDLER FOR 1062 BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -82,9 +93,12 @@ BEGIN
         INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key, traceparent, tracestate)
         SELECT m.idempotency_key, m.channel, m.target, m.payload, m.headers, m.ordering_key, m.traceparent, m.tracestate
         FROM outbox_from_namastack m WHERE m.source_id = NEW.id;
-        -- It is marked already. To leave such records as they are, have outbox_mark_record ask for what the view joins.
-        IF ROW_COUNT() = 0 THEN
+        SET made = ROW_COUNT();
+        -- It is marked already, so it cannot stay.
+        IF made = 0 THEN
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the view outbox_from_namastack makes no message of it';
+        ELSEIF made > 0 THEN
+            SET @outbox_own = SUBSTRING_INDEX(CONCAT_WS(',', NEW.id, @outbox_own), ',', 100);
         END IF;
     END IF;
     SET @outbox_takes = NULL;
@@ -94,8 +108,7 @@ END//
 -- It comes last: a record that is marked has its message.
 CREATE TRIGGER outbox_mark_record BEFORE INSERT ON outbox_record FOR EACH ROW
 BEGIN
-    SET @outbox_takes = NEW.status = 'NEW'
-        AND EXISTS (SELECT 1 FROM outbox_record_route r WHERE r.handler_id = NEW.handler_id);
+    SET @outbox_takes = NEW.status = 'NEW' AND outbox_takes_record(NEW.handler_id, NEW.record_key);
     IF @outbox_takes THEN
         SET NEW.status = 'COMPLETED', NEW.completed_at = CURRENT_TIMESTAMP;
     END IF;
@@ -119,6 +132,7 @@ BEGIN
     DECLARE problem text CHARACTER SET utf8mb4;
     DECLARE conditions integer;
     DECLARE ended boolean DEFAULT FALSE;
+    DECLARE claimed boolean DEFAULT FALSE;
     DECLARE the_id bigint;
     DECLARE the_channel varchar(64) CHARACTER SET utf8mb4;
     DECLARE the_target text CHARACTER SET utf8mb4;
@@ -151,8 +165,15 @@ BEGIN
             IF ended THEN
                 LEAVE carrying;
             END IF;
+            -- At REPEATABLE READ and above only a read that locks sees the newest claims, and no other is made until this transaction
+            -- ends. So it is not for a record that this connection inserted just before, which in its transaction nobody can claim.
+            IF /*M! @@tx_isolation */ /*!50701 @@transaction_isolation */ <> 'READ-COMMITTED'
+               AND NOT COALESCE(FIND_IN_SET(NEW.id, @outbox_own), 0) THEN
+                SELECT COUNT(*) > 0 INTO claimed FROM outbox_claim c
+                WHERE JSON_CONTAINS(c.message_ids, CAST(the_id AS char)) LOCK IN SHARE MODE;
+            END IF;
             UPDATE outbox SET channel = the_channel, target = the_target, payload = the_payload, headers = the_headers, ordering_key = the_ordering_key, traceparent = the_traceparent, tracestate = the_tracestate
-            WHERE id = the_id AND status = 'PENDING' AND revision = 0;
+            WHERE id = the_id AND status = 'PENDING' AND revision = 0 AND NOT claimed;
         END LOOP;
         CLOSE messages;
     END IF;

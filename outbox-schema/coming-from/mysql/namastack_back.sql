@@ -58,5 +58,6 @@ COMMIT;
 DROP TEMPORARY TABLE outbox_not_dead;
 DROP TEMPORARY TABLE outbox_taken_back;
 
+DROP FUNCTION IF EXISTS outbox_takes_record;
 DROP VIEW outbox_from_namastack;
 DROP TABLE outbox_record_route;

@@ -1,8 +1,9 @@
 -- From Debezium's outbox table to this outbox, on PostgreSQL: a trigger makes each new row of outboxevent a message, in the
 -- transaction of the application, also where that deletes the row again at once. docs/coming-from.md has the order of the
 -- steps.
--- Yours are the routes and the name of the table. After `outbox migrate`, as the owner of the outbox's tables, who is no superuser
--- and has the rights of your table's owner (GRANT shop TO outbox_owner):
+-- Yours are the routes, the name of the table, and `without_message`: whether a row without a message is Debezium's alone or fails the
+-- insert. After `outbox migrate`, as the owner of the outbox's tables, who is no superuser and has the rights of your table's owner
+-- (GRANT shop TO outbox_owner):
 --   psql -1 -v ON_ERROR_STOP=1 -f debezium.sql DATABASE
 -- It is one transaction, and can be run again.
 
@@ -38,27 +39,38 @@ CREATE OR REPLACE FUNCTION outbox_take_debezium() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
 AS $$
 DECLARE
-    message outbox_from_debezium;
+    -- Or 'stays': what becomes of a row that has a route, and of which the view makes no message.
+    without_message CONSTANT text := 'fails';
+    messages        outbox_from_debezium[];
+    message         outbox_from_debezium;
 BEGIN
     -- What can fail is caught where nothing is written: such a block costs no transaction id.
     BEGIN
-        SELECT * INTO message FROM outbox_from_debezium WHERE source_id = NEW.id;
+        SELECT array_agg(m) INTO messages FROM outbox_from_debezium m WHERE m.source_id = NEW.id;
     EXCEPTION WHEN OTHERS THEN
         RAISE EXCEPTION USING ERRCODE = SQLSTATE,
             MESSAGE = format('row %s of outboxevent cannot become a message: %s', NEW.id, SQLERRM),
             HINT = 'The view outbox_from_debezium makes the message.';
     END;
-    IF message.channel IS NOT NULL THEN
-        INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key)
-        VALUES (message.idempotency_key, message.channel, message.target, message.payload, message.headers,
-                message.ordering_key)
-        ON CONFLICT (idempotency_key) DO NOTHING;
+    IF messages IS NULL AND without_message = 'fails' AND EXISTS (
+        SELECT FROM outboxevent_route WHERE aggregatetype = NEW.aggregatetype)
+    THEN
+        RAISE EXCEPTION USING
+            MESSAGE = format('row %s of outboxevent cannot become a message: the view makes none of it', NEW.id),
+            HINT = 'The view outbox_from_debezium makes the message.';
     END IF;
+    FOREACH message IN ARRAY coalesce(messages, '{}') LOOP
+        CONTINUE WHEN message.channel IS NULL;
+        INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key)
+        VALUES (message.idempotency_key, message.channel, message.target, message.payload, message.headers, message.ordering_key)
+        ON CONFLICT (idempotency_key) DO NOTHING;
+    END LOOP;
     RETURN NULL;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION outbox_take_debezium() FROM PUBLIC;
 
+-- At the insert, as Debezium's event router reads inserts alone: at the commit the row may be gone.
 -- Waits for open transactions that write the table: each of their rows is Debezium's, and each later one has its message.
 DROP TRIGGER IF EXISTS outbox_take_debezium ON outboxevent;
 CREATE TRIGGER outbox_take_debezium AFTER INSERT ON outboxevent

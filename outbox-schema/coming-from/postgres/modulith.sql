@@ -1,8 +1,9 @@
 -- From Spring Modulith's event publication registry to this outbox, on PostgreSQL, for its tables of 1.x and of 2.x: a trigger
 -- makes each publication for a listener that has a route a message, in the transaction of the application.
 -- docs/coming-from.md has the order of the steps.
--- Yours are the routes and, where you want one, the ordering key. After `outbox migrate`, as the owner of the outbox's tables, who is
--- no superuser and has the rights of your table's owner (GRANT shop TO outbox_owner):
+-- Yours are the routes, where you want one the ordering key, and `without_message`: whether a publication without a message stays
+-- without one or fails the insert. After `outbox migrate`, as the owner of the outbox's tables, who is no superuser and has the rights
+-- of your table's owner (GRANT shop TO outbox_owner):
 --   psql -1 -v ON_ERROR_STOP=1 -f modulith.sql DATABASE
 -- It is one transaction, and can be run again.
 
@@ -33,24 +34,35 @@ CREATE OR REPLACE VIEW outbox_from_modulith AS
            NULL::varchar AS ordering_key
     FROM event_publication e LEFT JOIN event_publication_route r ON e.listener_id IN (r.listener_id, r.former_id);
 
--- Makes a publication a message.
+-- Makes a publication a message, or several where the view gives several.
 CREATE OR REPLACE FUNCTION outbox_take_modulith(p_id uuid) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    message outbox_from_modulith;
+    -- Or 'stays': what becomes of a publication that has a route, and of which the view makes no message. A new one is then not sent at
+    -- all, since its listener does nothing; one of a former listener stays incomplete.
+    without_message CONSTANT text := 'fails';
+    messages        outbox_from_modulith[];
+    message         outbox_from_modulith;
 BEGIN
     -- What can fail is caught where nothing is written: such a block costs no transaction id.
     BEGIN
-        SELECT * INTO message FROM outbox_from_modulith WHERE source_id = p_id;
+        SELECT array_agg(m) INTO messages FROM outbox_from_modulith m WHERE m.source_id = p_id;
     EXCEPTION WHEN OTHERS THEN
         RAISE EXCEPTION USING ERRCODE = SQLSTATE,
             MESSAGE = format('row %s of event_publication cannot become a message: %s', p_id, SQLERRM),
             HINT = 'The view outbox_from_modulith makes the message.';
     END;
-    INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key)
-    VALUES (message.idempotency_key, message.channel, message.target, message.payload, message.headers, message.ordering_key)
-    ON CONFLICT (idempotency_key) DO NOTHING;
+    IF messages IS NULL AND without_message = 'fails' THEN
+        RAISE EXCEPTION USING
+            MESSAGE = format('row %s of event_publication cannot become a message: the view makes none of it', p_id),
+            HINT = 'The view outbox_from_modulith makes the message.';
+    END IF;
+    FOREACH message IN ARRAY coalesce(messages, '{}') LOOP
+        INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key)
+        VALUES (message.idempotency_key, message.channel, message.target, message.payload, message.headers, message.ordering_key)
+        ON CONFLICT (idempotency_key) DO NOTHING;
+    END LOOP;
 END
 $$;
 
@@ -68,6 +80,7 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION outbox_take_modulith(uuid), outbox_take_modulith() FROM PUBLIC;
 
+-- At the insert: Modulith updates no event that it has written, so the message is what is committed.
 DROP TRIGGER IF EXISTS outbox_take_modulith ON event_publication;
 CREATE TRIGGER outbox_take_modulith AFTER INSERT ON event_publication
     FOR EACH ROW WHEN (NEW.completion_date IS NULL) EXECUTE FUNCTION outbox_take_modulith();

@@ -8,32 +8,40 @@ SET LOCAL lock_timeout = '5s';
 
 DROP TRIGGER outbox_take_modulith ON event_publication;
 
--- Leave this statement out to have the dispatcher send what waits, until `outbox status` counts nothing. Two kinds of messages
--- are not taken back, and wait for it: those that may be on their way, because a poller claimed them and crashed, and those
--- whose publication is gone (completion-mode delete or archive).
+-- Leave this statement out to have the dispatcher send what waits, until `outbox status` counts nothing. Three kinds of messages
+-- are not taken back, and wait for it: those that may be on their way, because a poller claimed them and crashed, those whose
+-- publication is gone (completion-mode delete or archive), and those of a publication of several messages of which another was
+-- sent: the publication would be sent as a whole.
 DO $$
 DECLARE
-    message record;
+    source record;
+    key    varchar;
     -- 2.x has it, 1.x does not.
     has_status CONSTANT boolean := EXISTS (
         SELECT FROM pg_attribute
         WHERE attrelid = 'event_publication'::regclass AND attname = 'status' AND NOT attisdropped);
 BEGIN
-    FOR message IN
-        SELECT e.id, o.idempotency_key, coalesce(r.former_id, r.listener_id) AS listener_id
-        FROM outbox o JOIN outbox_from_modulith m ON m.idempotency_key = o.idempotency_key
-            JOIN event_publication e ON e.id = m.source_id
-            JOIN event_publication_route r ON e.listener_id IN (r.listener_id, r.former_id)
-        WHERE o.status = 'PENDING' ORDER BY o.id
+    FOR source IN
+        SELECT m.source_id AS id, array_agg(o.idempotency_key) AS keys
+        FROM outbox_from_modulith m LEFT JOIN outbox o ON o.idempotency_key = m.idempotency_key
+        GROUP BY m.source_id HAVING bool_and(o.status IS NOT DISTINCT FROM 'PENDING') ORDER BY min(o.id)
     LOOP
-        IF outbox_cancel(message.idempotency_key, 'back to event_publication') THEN
-            -- So that the key is free: the publication may come again.
-            DELETE FROM outbox WHERE idempotency_key = message.idempotency_key;
-            UPDATE event_publication SET completion_date = NULL, listener_id = message.listener_id WHERE id = message.id;
+        BEGIN
+            FOREACH key IN ARRAY source.keys LOOP
+                IF NOT outbox_cancel(key, 'back to event_publication') THEN
+                    RAISE EXCEPTION USING ERRCODE = 'OB004';
+                END IF;
+            END LOOP;
+            -- So that the keys are free: the publication may come again.
+            DELETE FROM outbox WHERE idempotency_key = ANY (source.keys);
+            UPDATE event_publication e SET completion_date = NULL, listener_id = coalesce(r.former_id, r.listener_id)
+            FROM event_publication_route r WHERE e.id = source.id AND e.listener_id IN (r.listener_id, r.former_id);
             IF has_status THEN
-                UPDATE event_publication SET status = 'FAILED' WHERE id = message.id;
+                UPDATE event_publication SET status = 'FAILED' WHERE id = source.id;
             END IF;
-        END IF;
+        EXCEPTION WHEN SQLSTATE 'OB004' THEN
+            NULL; -- as a whole, or not at all
+        END;
     END LOOP;
 END
 $$;

@@ -16,8 +16,10 @@ BEGIN
         WHERE e.completion_date IS NULL ORDER BY e.publication_date, e.id FOR UPDATE OF e
     LOOP
         PERFORM outbox_take_modulith(waiting);
-        UPDATE event_publication SET completion_date = now() WHERE id = waiting;
-        IF has_status THEN
+        -- One without a message stays as it is, where modulith.sql lets it.
+        UPDATE event_publication SET completion_date = now() WHERE id = waiting AND EXISTS (
+            SELECT FROM outbox_from_modulith m JOIN outbox o ON o.idempotency_key = m.idempotency_key WHERE m.source_id = waiting);
+        IF FOUND AND has_status THEN
             UPDATE event_publication SET status = 'COMPLETED' WHERE id = waiting;
         END IF;
     END LOOP;

@@ -187,7 +187,7 @@ impl Shop {
     /// One that was written before ours was there.
     fn event_of_before(&self, number: u32) -> String {
         if self.is_modulith() {
-            self.modulith(number, "shop.Webhooks.on(shop.OrderPlaced)", &order(number), "NULL")
+            self.modulith(number, FORMER, &order(number), "NULL")
         } else {
             self.event(number, &order(number))
         }
@@ -199,12 +199,7 @@ impl Shop {
             HomeMade => Some(self.home_made(number, "order.placed", &order(number), "SUCCESS")),
             // The log alone knows.
             Debezium => None,
-            Modulith1 | Modulith2 => Some(self.modulith(
-                number,
-                "shop.Webhooks.on(shop.OrderPlaced)",
-                &order(number),
-                "'2026-01-02 03:04:06'",
-            )),
+            Modulith1 | Modulith2 => Some(self.modulith(number, FORMER, &order(number), "'2026-01-02 03:04:06'")),
             Namastack => {
                 Some(self.namastack(number, "shop.OrderHandler#handle(shop.OrderPlaced)", &order(number), "COMPLETED"))
             }
@@ -286,6 +281,13 @@ impl Shop {
         self.outbox.text(&sql).await.split_whitespace().map(str::to_owned).collect()
     }
 
+    /// The body of an event's message.
+    async fn payload(&self, number: u32) -> String {
+        let sql =
+            format!("SELECT CAST(payload AS char(99)) FROM outbox WHERE idempotency_key = '{}'", self.key(number));
+        self.outbox.text(&sql).await
+    }
+
     /// The numbers of the events that the old publisher would send.
     async fn left_to_the_old_publisher(&self) -> Vec<u32> {
         let waits = match self.source {
@@ -313,6 +315,9 @@ impl Shop {
         self.outbox.text(&format!("SELECT status FROM {} WHERE id = '{id}'", self.table())).await
     }
 }
+
+/// The id of a listener that sends by itself.
+const FORMER: &str = "shop.Webhooks.on(shop.OrderPlaced)";
 
 fn uuid(number: u32) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
@@ -418,34 +423,130 @@ async fn a_row_that_is_updated_in_its_transaction_is_one_message_with_the_body_o
     }
 }
 
-/// As one for each device of a member.
+/// A claim is seen also where the transaction's snapshot is older.
 #[tokio::test]
-async fn a_row_of_several_messages_goes_back_as_a_whole_and_one_of_none_fails_its_insert() {
-    for test in [servers::postgres().await.database().await, servers::mariadb().await.database().await] {
-        let shop = Shop::open(HomeMade, test, "public").await;
-        let devices = "CROSS JOIN (SELECT 1 AS n UNION ALL SELECT 2) d WHERE e.aggregate_id <> 'order-7';";
-        let script = script!(shop.dialect(), "home_made")
-            .replace("'outbox_events-' || e.id AS", "'outbox_events-' || e.id || '-' || d.n AS")
-            .replace("CONCAT('outbox_events-', e.id)", "CONCAT('outbox_events-', e.id, '-', d.n)")
-            .replace("USING (event_type);\n\n-- Makes", &format!("USING (event_type) {devices}\n\n-- Makes"))
-            .replace(
-                "r.event_type = e.event_type;\n\n-- First",
-                &format!("r.event_type = e.event_type {devices}\n\n-- First"),
-            );
+async fn a_message_that_was_claimed_since_the_snapshot_is_not_changed_on_mysql() {
+    for source in [HomeMade, Namastack] {
+        let shop = Shop::open(source, servers::mariadb().await.database().await, "public").await;
+        shop.forward();
+        let (id, second) = if source == HomeMade { ("1".to_owned(), "2".to_owned()) } else { (uuid(1), uuid(2)) };
+        let touched =
+            |id: &str, number| format!("UPDATE {} SET payload = '{}' WHERE id = '{id}'", shop.table(), order(number));
+        let mut application = shop.application().await;
+        application.run(&shop.event(1, &order(1))).await.unwrap();
+        let mut other = Application::connect(&shop.outbox.test.url).await;
+        other.run("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ").await.unwrap();
+        let snapshot = format!("SELECT count(*) FROM {}", shop.table());
+
+        // Nobody has it: it becomes what the row is now.
+        other.run("BEGIN").await.unwrap();
+        other.run(&snapshot).await.unwrap();
+        other.run(&touched(&id, 7)).await.unwrap();
+        other.run("COMMIT").await.unwrap();
+        assert_eq!(shop.payload(1).await, order(7), "{source:?}");
+
+        other.run("BEGIN").await.unwrap();
+        other.run(&snapshot).await.unwrap();
+        let store = shop.outbox.database.store();
+        let poller = Poller::begin(&*store, "one").await;
+        assert_eq!(poller.claim().await.1.len(), 1);
+        other.run(&touched(&id, 8)).await.unwrap();
+        other.run("COMMIT").await.unwrap();
+        assert_eq!(shop.payload(1).await, order(7), "{source:?}");
+
+        // A row of this transaction's own is changed without a lock for which claims would wait.
+        other.run("BEGIN").await.unwrap();
+        other.run(&snapshot).await.unwrap();
+        other.run(&shop.event(2, &order(2))).await.unwrap();
+        other.run(&touched(&second, 9)).await.unwrap();
+        application.run(&shop.event(3, &order(3))).await.unwrap();
+        let claimed = tokio::time::timeout(Duration::from_secs(5), poller.claim()).await;
+        let (_, claimed) = claimed.expect("a claim that does not wait");
+        assert!(claimed.iter().any(|message| message.idempotency_key == shop.key(3)), "{source:?}");
+        other.run("COMMIT").await.unwrap();
+        assert_eq!(shop.payload(2).await, order(9), "{source:?}");
+    }
+}
+
+/// A file whose view gives two messages of each row, as one for each device of a member, and none of event 7.
+fn of_devices(shop: &Shop, script: &str) -> String {
+    let (column, seventh) = match shop.source {
+        HomeMade => ("aggregate_id", "order-7"),
+        Debezium => ("aggregateid", "7"),
+        Modulith1 | Modulith2 => ("serialized_event", r#"{"order": 7}"#),
+        Namastack => ("record_key", "order-7"),
+    };
+    let (before, view) = script.split_once(&format!("FROM {} e ", shop.table())).unwrap();
+    let (join, after) = view.split_once(';').unwrap();
+    let key = before.lines().find(|line| line.contains(" AS idempotency_key,")).unwrap();
+    let of_device = key.trim_start().replace(" AS idempotency_key,", ", '-', d.n) AS idempotency_key,");
+    format!(
+        "{}FROM {} e {join} CROSS JOIN (SELECT 1 AS n UNION ALL SELECT 2) d WHERE e.{column} <> '{seventh}';{after}",
+        before.replace(key, &format!("concat({of_device}")),
+        shop.table()
+    )
+}
+
+#[tokio::test]
+async fn a_row_of_several_messages_goes_back_as_a_whole_and_one_of_none_fails_its_insert_or_stays() {
+    for shop in shops().await {
+        let where_ = format!("{:?} on {:?}", shop.source, shop.dialect());
+        let script = of_devices(
+            &shop,
+            match shop.source {
+                HomeMade => script!(shop.dialect(), "home_made"),
+                Debezium => script!(shop.dialect(), "debezium"),
+                Modulith1 | Modulith2 => script!(shop.dialect(), "modulith"),
+                Namastack => script!(shop.dialect(), "namastack"),
+            },
+        );
         shop.run(&script);
         let mut application = shop.application().await;
         application.run(&shop.event(1, &order(1))).await.unwrap();
-        assert_eq!(shop.pending().await, ["outbox_events-1-1", "outbox_events-1-2"]);
+        let both = [1, 2].map(|device| format!("{}-{device}", shop.key(1)));
+        assert_eq!(shop.pending().await, both, "{where_}");
         let told = application.run(&shop.event(7, &order(7))).await.unwrap_err().to_string();
-        assert!(told.contains("row 7 of outbox_events"), "{told}");
+        let id = if shop.source == HomeMade { "7".to_owned() } else { uuid(7) };
+        assert!(told.contains(&format!("row {id} of {}", shop.table())), "{where_}: {told}");
+
+        // By the choice in the file's head.
+        let stays = match shop.dialect() {
+            Dialect::Postgres => script.replace("CONSTANT text := 'fails'", "CONSTANT text := 'stays'"),
+            _ => {
+                let (before, function) = script.split_once("RETURN EXISTS (SELECT 1 FROM ").unwrap();
+                let (route, after) = function.split_once(");").unwrap();
+                let second = before.rsplit_once(", p_").unwrap().1.split(' ').next().unwrap();
+                format!("{before}RETURN EXISTS (SELECT 1 FROM {route}) AND p_{second} NOT LIKE '%7%';{after}")
+            }
+        };
+        assert_ne!(stays, script);
+        shop.run(&stays);
+        application.run(&shop.event(7, &order(7))).await.unwrap();
+        assert_eq!(shop.pending().await, both, "{where_}");
+        let left: &[u32] = match shop.source {
+            HomeMade | Namastack => &[7],
+            Debezium => &[],
+            // The application's own listener completes both.
+            Modulith1 | Modulith2 => &[1, 7],
+        };
+        assert_eq!(shop.left_to_the_old_publisher().await, left, "{where_}");
+        if shop.is_modulith() {
+            let status = if shop.source == Modulith2 { ", status = 'COMPLETED'" } else { "" };
+            shop.outbox.sql(&format!("UPDATE {} SET completion_date = publication_date {status}", shop.table())).await;
+            // One of a former listener: it has nobody else, so it is not completed.
+            application.run(&shop.modulith(8, FORMER, &order(7), "NULL")).await.unwrap();
+            shop.run(script!(shop.dialect(), "modulith_waiting"));
+            assert_eq!(shop.left_to_the_old_publisher().await, [8], "{where_}");
+        }
 
         let store = shop.outbox.database.store();
         let poller = Poller::begin(&*store, "one").await;
         let (claim, messages) = poller.claim().await;
-        poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;
+        poller.mark_some(claim, &messages[..1], &Verdict::Success { receipt: None }, &[]).await;
+        poller.mark(claim, &messages[1..], &Verdict::Retry { after: Duration::from_hours(1) }).await;
         shop.back();
-        assert_eq!(shop.status(1).await, "SUCCESS");
-        assert_eq!(shop.pending().await.len(), 1);
+        assert_eq!(shop.pending().await, both[1..], "{where_}");
+        assert!(!shop.left_to_the_old_publisher().await.contains(&1), "{where_}");
     }
 }
 
