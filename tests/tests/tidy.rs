@@ -237,6 +237,16 @@ fn a_join_by_id_on_mysql_names_the_index() {
 }
 
 /// A service that enqueues on one database brings one driver: no other, and not SQLite's C source.
+/// Its options need the functions of this tree.
+#[test]
+fn the_starter_for_spring_and_its_page_have_the_version_of_the_program() {
+    let version = format!("<version>{}</version>", env!("CARGO_PKG_VERSION"));
+    for (file, times) in [("pom.xml", 1), ("starter/pom.xml", 1), ("starter-test/pom.xml", 1), ("README.md", 2)] {
+        let file = format!("guides/spring/{file}");
+        assert_eq!(text(&file).matches(&version).count(), times, "{file} names {version}");
+    }
+}
+
 #[test]
 fn an_application_brings_the_driver_of_its_database_only() {
     let drivers = ["sqlx-postgres", "sqlx-mysql", "sqlx-sqlite", "libsqlite3-sys", "async-trait"];
