@@ -46,3 +46,12 @@ Order.transaction do
     channel: "hooks", target: hook, payload: { order: order.id }, ordering_key: "customer-7", headers: { "X-Tenant": "7" }
   )
 end
+
+# docs: begin again
+OutboxMessage.again do
+  Order.transaction do
+    Order.create!(id: 6, customer: "Ann")
+    OutboxMessage.create!(channel: "hooks", target: hook, idempotency_key: "order-6-placed", payload: { order: 6 })
+  end
+end
+# docs: end again

@@ -24,6 +24,17 @@ const outbox = mysqlTable('outbox', {
 // docs: end drizzle-mysql-schema
 
 // docs: begin drizzle-mysql
+/** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
+async function again<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 3; ; tries -= 1) {
+    try {
+      return await work();
+    } catch (error: any) {
+      if (tries === 1 || error.cause?.code !== 'ER_LOCK_DEADLOCK') throw error;
+    }
+  }
+}
+
 type Message = { payload: unknown; idempotencyKey?: string; orderingKey?: string; headers?: Record<string, string> };
 
 /** Says whether the message is new. A known key undoes the insert alone, so the transaction goes on. */
@@ -39,10 +50,10 @@ async function enqueue(tx: Transaction, message: Message) {
 }
 
 async function placeOrder(id: number, customer: string, payload: unknown) {
-  await db.transaction(async (tx) => {
+  await again(() => db.transaction(async (tx) => {
     await tx.insert(orders).values({ id, customer });
     await enqueue(tx, { payload, idempotencyKey: `order-${id}-placed` });
-  });
+  }));
 }
 // docs: end drizzle-mysql
 
@@ -80,5 +91,8 @@ await db.transaction(async (tx) => {
   await tx.insert(orders).values({ id: 5, customer: 'Ann' });
   await enqueue(tx, { payload: { order: 5 }, orderingKey: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
+
+
+await placeOrder(6, 'Ann', { order: 6 });
 
 db.$client.end();

@@ -52,8 +52,19 @@ func open() (shop, error) {
 
 // docs: begin go
 
-// place saves the order and its message, or neither: reserve comes last and can fail.
+// place saves the order and its message, or neither: reserve comes last and can fail. It tries again where the server rolled
+// the transaction back, as MySQL and MariaDB do to end a deadlock over a key that others insert too.
 func (s shop) place(ctx context.Context, o order, m outbox.Message, reserve func(*sql.Tx) error) error {
+	for tries := 3; ; tries-- {
+		err := s.try(ctx, o, m, reserve)
+		var rolledBack *mysql.MySQLError
+		if tries == 1 || !errors.As(err, &rolledBack) || rolledBack.Number != 1213 {
+			return err
+		}
+	}
+}
+
+func (s shop) try(ctx context.Context, o order, m outbox.Message, reserve func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -116,7 +127,11 @@ func run(ctx context.Context) error {
 	inOrder := message("", map[string]int{"order": 5})
 	inOrder.OrderingKey = "customer-7"
 	inOrder.Headers = map[string]string{"X-Tenant": "7"}
-	return s.place(ctx, order{ID: 5, Customer: "Barbara"}, inOrder, inStock)
+	if err := s.place(ctx, order{ID: 5, Customer: "Barbara"}, inOrder, inStock); err != nil {
+		return err
+	}
+
+	return s.place(ctx, order{ID: 6, Customer: "Ann"}, message("order-6-placed", map[string]int{"order": 6}), inStock)
 }
 
 func main() {

@@ -44,11 +44,22 @@ const enqueue = onPostgres ? enqueueOnPostgres : enqueueOnMysql;
 const enqueueLater = onPostgres ? enqueueLaterOnPostgres : enqueueLaterOnMysql;
 
 // docs: begin knex
+/** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
+async function again(work) {
+  for (let tries = 3; ; tries -= 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === 1 || !['ER_LOCK_DEADLOCK', '40001'].includes(error.code)) throw error;
+    }
+  }
+}
+
 async function placeOrder(id, customer, payload) {
-  await knex.transaction(async (trx) => {
+  await again(() => knex.transaction(async (trx) => {
     await trx('orders').insert({ id, customer });
     await enqueue(trx, { payload, idempotency_key: `order-${id}-placed` });
-  });
+  }));
 }
 // docs: end knex
 
@@ -82,5 +93,8 @@ await knex.transaction(async (trx) => {
   await trx('orders').insert({ id: 5, customer: 'Ann' });
   await enqueue(trx, { payload: { order: 5 }, ordering_key: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
+
+
+await placeOrder(6, 'Ann', { order: 6 });
 
 await knex.destroy();

@@ -53,11 +53,22 @@ const enqueueLater = onPostgres ? enqueueLaterOnPostgres : enqueueLaterOnMysql;
 const insertOrder = (trx, id, customer = 'Ann') => trx.insertInto('orders').values({ id, customer }).execute();
 
 // docs: begin kysely
+/** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
+async function again(work) {
+  for (let tries = 3; ; tries -= 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === 1 || !['ER_LOCK_DEADLOCK', '40001'].includes(error.code)) throw error;
+    }
+  }
+}
+
 async function placeOrder(id, customer, payload) {
-  await db.transaction().execute(async (trx) => {
+  await again(() => db.transaction().execute(async (trx) => {
     await trx.insertInto('orders').values({ id, customer }).execute();
     await enqueue(trx, { payload, idempotency_key: `order-${id}-placed` });
-  });
+  }));
 }
 // docs: end kysely
 
@@ -91,5 +102,8 @@ await db.transaction().execute(async (trx) => {
   await insertOrder(trx, 5);
   await enqueue(trx, { payload: { order: 5 }, ordering_key: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
+
+
+await placeOrder(6, 'Ann', { order: 6 });
 
 await db.destroy();

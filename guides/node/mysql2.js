@@ -19,6 +19,17 @@ async function transaction(work) {
   }
 }
 
+/** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
+async function again(work) {
+  for (let tries = 3; ; tries -= 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === 1 || error.code !== 'ER_LOCK_DEADLOCK') throw error;
+    }
+  }
+}
+
 /** Says whether the message is new. A known key undoes the insert alone, so the transaction goes on. */
 async function enqueue(connection, key, body) {
   try {
@@ -33,10 +44,10 @@ async function enqueue(connection, key, body) {
 }
 
 async function placeOrder(id, customer, body) {
-  await transaction(async (connection) => {
+  await again(() => transaction(async (connection) => {
     await connection.execute('INSERT INTO orders (id, customer) VALUES (?, ?)', [id, customer]);
     await enqueue(connection, `order-${id}-placed`, body);
-  });
+  }));
 }
 // docs: end mysql2
 
@@ -75,5 +86,7 @@ await transaction(async (connection) => {
     `INSERT INTO outbox (channel, target, payload, ordering_key, headers) VALUES ('hooks', ?, ?, ?, ?)`,
     [target, JSON.stringify({ order: 5 }), 'customer-7', JSON.stringify({ 'X-Tenant': '7' })]);
 });
+
+await placeOrder(6, 'Ann', { order: 6 });
 
 await pool.end();

@@ -72,4 +72,6 @@ await transaction(async (client) => {
     [target, JSON.stringify({ order: 5 }), 'customer-7', JSON.stringify({ 'X-Tenant': '7' })]);
 });
 
+await placeOrder(6, 'Ann', { order: 6 });
+
 await pool.end();

@@ -54,4 +54,6 @@ await sql.begin(async (tx) => {
   await enqueue(tx, { payload: { order: 5 }, ordering_key: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
 
+await placeOrder(6, 'Ann', { order: 6 });
+
 await sql.end();

@@ -7,6 +7,17 @@ const prisma = new PrismaClient({ adapter });
 const target = process.env.TARGET!;
 
 // docs: begin prisma-mysql
+/** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
+async function again<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 3; ; tries -= 1) {
+    try {
+      return await work();
+    } catch (error: any) {
+      if (tries === 1 || error.code !== 'P2034') throw error;
+    }
+  }
+}
+
 /** Says whether the message is new. A known key undoes the insert alone, so the transaction goes on. */
 async function enqueue(tx: Prisma.TransactionClient, message: Omit<Prisma.OutboxMessageCreateManyInput, 'target'>) {
   try {
@@ -21,10 +32,10 @@ async function enqueue(tx: Prisma.TransactionClient, message: Omit<Prisma.Outbox
 }
 
 async function placeOrder(id: number, customer: string, payload: Prisma.InputJsonObject) {
-  await prisma.$transaction(async (tx) => {
+  await again(() => prisma.$transaction(async (tx) => {
     await tx.order.create({ data: { id, customer } });
     await enqueue(tx, { payload, idempotencyKey: `order-${id}-placed` });
-  });
+  }));
 }
 // docs: end prisma-mysql
 
@@ -62,5 +73,8 @@ await prisma.$transaction(async (tx) => {
   await tx.order.create({ data: { id: 5, customer: 'Ann' } });
   await enqueue(tx, { payload: { order: 5 }, orderingKey: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
+
+
+await placeOrder(6, 'Ann', { order: 6 });
 
 await prisma.$disconnect();

@@ -53,4 +53,6 @@ await prisma.$transaction(async (tx) => {
   await enqueue(tx, { payload: { order: 5 }, orderingKey: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
 
+await placeOrder(6, 'Ann', { order: 6 });
+
 await prisma.$disconnect();

@@ -1,4 +1,4 @@
-"""What a guide's `run` must have done: the five steps of every guide."""
+"""What a guide's `run` must have done: the six steps of every guide."""
 
 from . import Failure
 from .receiver import Request
@@ -12,14 +12,14 @@ EARLY = 0.5
 LATE = 5
 
 # Bodies by key; the message without a key has one that the database made.
-BODIES = {"order-1-placed": PLACED, "order-4-reminder": {"order": 4}, None: {"order": 5}}
+BODIES = {"order-1-placed": PLACED, "order-4-reminder": {"order": 4}, None: {"order": 5}, "order-6-placed": {"order": 6}}
 
 
 def judge_orders(orders: list[dict]) -> None:
-    """The first four transactions and the last have committed, the second has not."""
+    """All transactions have committed but the second."""
     ids = sorted(int(order["id"]) for order in orders)
-    if ids != [1, 3, 4, 5]:
-        raise Failure("run, the table orders", "orders 1, 3, 4 and 5", f"orders {', '.join(map(str, ids)) or 'none'}")
+    if ids != [1, 3, 4, 5, 6]:
+        raise Failure("run, the table orders", "orders 1, 3, 4, 5 and 6", f"orders {', '.join(map(str, ids)) or 'none'}")
     customer = next(order["customer"] for order in orders if int(order["id"]) == 1)
     if customer != CUSTOMER:
         raise Failure("run, the table orders", f"customer {CUSTOMER!r} of order 1", repr(customer))

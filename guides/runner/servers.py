@@ -161,10 +161,11 @@ class MariaDb(Server):
         return program, shell(install, "--no-defaults", f"--datadir={data}", "--skip-test-db"), []
 
     def execute(self, statements: str, database: str, account: str = "root") -> str:
-        return _output(
-            ["mariadb", "--no-defaults", "--batch", "--raw", "--skip-column-names", "--skip-ssl",
-             "--default-character-set=utf8mb4", "-h", "127.0.0.1", "-P", str(self.port), "-u", account, database],
-            statements)
+        return _output(self.client(account, database), statements)
+
+    def client(self, account: str, database: str) -> list[str]:
+        return ["mariadb", "--no-defaults", "--batch", "--raw", "--skip-column-names", "--skip-ssl",
+                "--default-character-set=utf8mb4", "-h", "127.0.0.1", "-P", str(self.port), "-u", account, database]
 
     def create(self, database: Database) -> None:
         self.execute(f"CREATE DATABASE {database.name} CHARACTER SET utf8mb4;"

@@ -1,10 +1,12 @@
 """One guide on one server: a fresh database, a dispatcher and a receiver, the guide's scripts, and the judgement."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import Failure
+from .deadlock import Deadlock
 from .dispatcher import Dispatcher
 from .guide import Guide, ScriptFailure
 from .orders import judge_orders, judge_requests, run_is_delivered
@@ -60,7 +62,8 @@ def _run(trial: Trial, database: Database, dispatcher: Dispatcher, receiver: Rec
 
     ran = False
     try:
-        guide.run(server, environment)
+        with nullcontext() if server == "postgres" else Deadlock(database):
+            guide.run(server, environment)
         judge_orders(database.orders())
         ran = True
     except Failure as why:

@@ -21,6 +21,17 @@ const OutboxMessage = sequelize.define('OutboxMessage', {
 // docs: end sequelize-model
 
 // docs: begin sequelize
+/** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
+async function again(work) {
+  for (let tries = 3; ; tries -= 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === 1 || !['ER_LOCK_DEADLOCK', '40001'].includes(error.original?.code)) throw error;
+    }
+  }
+}
+
 /** Says whether the message is new. A known key undoes the inner transaction, a savepoint, and the outer one goes on. */
 async function enqueue(message, transaction) {
   try {
@@ -33,10 +44,10 @@ async function enqueue(message, transaction) {
 }
 
 async function placeOrder(id, customer, payload) {
-  await sequelize.transaction(async (transaction) => {
+  await again(() => sequelize.transaction(async (transaction) => {
     await Order.create({ id, customer }, { transaction });
     await enqueue({ payload, idempotencyKey: `order-${id}-placed` }, transaction);
-  });
+  }));
 }
 // docs: end sequelize
 
@@ -83,5 +94,8 @@ await sequelize.transaction(async (transaction) => {
   await Order.create({ id: 5, customer: 'Ann' }, { transaction });
   await enqueue({ payload: { order: 5 }, orderingKey: 'customer-7', headers: { 'X-Tenant': '7' } }, transaction);
 });
+
+
+await placeOrder(6, 'Ann', { order: 6 });
 
 await sequelize.close();

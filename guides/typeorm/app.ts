@@ -28,6 +28,17 @@ const source = await new DataSource({
 }).initialize();
 
 // docs: begin typeorm
+/** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
+async function again<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 3; ; tries -= 1) {
+    try {
+      return await work();
+    } catch (error: any) {
+      if (tries === 1 || !['ER_LOCK_DEADLOCK', '40001'].includes(error.driverError?.code)) throw error;
+    }
+  }
+}
+
 /** Says whether the message is new. A known key undoes the inner transaction, a savepoint, and the outer one goes on. */
 async function enqueue(manager: EntityManager, message: Partial<OutboxMessage>) {
   try {
@@ -42,10 +53,10 @@ async function enqueue(manager: EntityManager, message: Partial<OutboxMessage>) 
 }
 
 async function placeOrder(id: number, customer: string, payload: object) {
-  await source.transaction(async (manager) => {
+  await again(() => source.transaction(async (manager) => {
     await manager.insert(Order, { id, customer });
     await enqueue(manager, { payload, idempotencyKey: `order-${id}-placed` });
-  });
+  }));
 }
 // docs: end typeorm
 
@@ -91,5 +102,8 @@ await source.transaction(async (manager) => {
   await manager.insert(Order, { id: 5, customer: 'Ann' });
   await enqueue(manager, { payload: { order: 5 }, orderingKey: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
+
+
+await placeOrder(6, 'Ann', { order: 6 });
 
 await source.destroy();

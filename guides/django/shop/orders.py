@@ -1,12 +1,22 @@
 import json
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from shop.models import Order, OutboxMessage
 
 
 # docs: begin django
+def again(work, *arguments, tries=3):
+    """Tries a transaction again that MySQL or MariaDB rolled back to end a deadlock over a key that others insert too."""
+    try:
+        return work(*arguments)
+    except OperationalError as error:
+        if error.args[0] != 1213 or tries == 1:
+            raise
+        return again(work, *arguments, tries=tries - 1)
+
+
 @transaction.atomic
 def place_order(order_id, customer, body):
     order = Order.objects.create(id=order_id, customer=customer)

@@ -2,6 +2,7 @@ from datetime import timedelta
 from os import environ
 
 from sqlalchemy import insert
+from sqlalchemy.exc import OperationalError
 
 from shop.database import Session, engine
 from shop.models import Order, OutboxMessage
@@ -15,6 +16,17 @@ class PaymentRefused(Exception):
 
 
 # docs: begin sqlalchemy
+def again(work, tries=3):
+    """Tries a transaction again that MySQL or MariaDB rolled back to end a deadlock over a key that others insert too."""
+    try:
+        with Session.begin() as session:
+            return work(session)
+    except OperationalError as error:
+        if error.orig.args[0] != 1213 or tries == 1:
+            raise
+        return again(work, tries - 1)
+
+
 def place_order(session, order, body):
     session.add(order)
     session.add(OutboxMessage(
@@ -52,3 +64,7 @@ with engine.begin() as connection:
     connection.execute(insert(OutboxMessage.__table__).values(
         channel="hooks", target=TARGET, payload={"order": 5}, ordering_key="customer-7", headers={"X-Tenant": "7"}))
 # docs: end sqlalchemy-core
+
+# docs: begin sqlalchemy-again
+again(lambda session: place_order(session, Order(id=6, customer="Ann"), {"order": 6}))
+# docs: end sqlalchemy-again

@@ -11,6 +11,13 @@ class OutboxMessage < ActiveRecord::Base
   attribute :payload, :json
   attribute :headers, :json
 
+  # Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key.
+  def self.again(tries: 3)
+    yield
+  rescue ActiveRecord::TransactionRollbackError
+    (tries -= 1).zero? ? raise : retry
+  end
+
   # False: the key is known, so the message was enqueued before. The transaction goes on.
   def self.enqueue(**message)
     transaction(requires_new: true) { create!(channel: "hooks", **message) }

@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from shop.models import Order, OutboxMessage
-from shop.orders import place_order, place_order_and_remind
+from shop.orders import again, place_order, place_order_and_remind
 
 
 class PaymentRefused(Exception):
@@ -13,7 +13,7 @@ class PaymentRefused(Exception):
 
 
 class Command(BaseCommand):
-    help = "Places five orders, of which one is refused."
+    help = "Places six orders, of which one is refused."
 
     def handle(self, **options):
         place_order(1, "Jürgen 李 🎉", {
@@ -40,3 +40,7 @@ class Command(BaseCommand):
             OutboxMessage.objects.create(
                 channel="hooks", target=settings.RECEIVER, payload={"order": 5}, ordering_key="customer-7",
                 headers={"X-Tenant": "7"})
+
+        # docs: begin django-again
+        again(place_order, 6, "Ann", {"order": 6})
+        # docs: end django-again

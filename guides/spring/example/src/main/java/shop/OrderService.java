@@ -3,6 +3,8 @@ package shop;
 import java.time.Duration;
 import java.util.Map;
 import org.springframework.beans.factory.annotation.Value;
+import org.springframework.dao.ConcurrencyFailureException;
+import org.springframework.resilience.annotation.Retryable;
 import org.springframework.stereotype.Service;
 import org.springframework.transaction.annotation.Transactional;
 import outbox.spring.Outbox;
@@ -21,7 +23,11 @@ public class OrderService {
     }
 
     // docs: begin spring
-    /** Returns whether the event is new. Where its key is known, the transaction goes on without the message. */
+    /**
+     * Returns whether the event is new. Where its key is known, the transaction goes on without the message. It is tried again where
+     * the server rolled it back, as MySQL and MariaDB do to end a deadlock over a key that others insert too.
+     */
+    @Retryable(includes = ConcurrencyFailureException.class, delay = 10)
     @Transactional
     public boolean place(Order order, OrderPlaced event) {
         orders.save(order);
@@ -49,6 +55,13 @@ public class OrderService {
         outbox.send(new Message("hooks", hook, Map.of("order", id))
             .orderingKey("customer-7")
             .headers(Map.of("X-Tenant", "7")));
+    }
+
+    @Retryable(includes = ConcurrencyFailureException.class, delay = 10)
+    @Transactional
+    public void placeBesideOthers(Order order, long id) {
+        orders.save(order);
+        outbox.send(new Message("hooks", hook, Map.of("order", id)).key("order-" + id + "-placed"));
     }
 
     public static class PaymentDeclined extends RuntimeException {}

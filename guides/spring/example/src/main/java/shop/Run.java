@@ -28,6 +28,7 @@ class Run implements ApplicationRunner {
         check(!service.place(order(3), first), "the key of the first message is known");
         service.placeAndRemind(order(4), 4);
         service.placeInTurn(order(5), 5);
+        service.placeBesideOthers(order(6), 6);
     }
 
     private static Order order(long id) {
