@@ -2,6 +2,8 @@
 -- shared, so once it is locked no claim of an earlier term can still appear.
 CREATE OR REPLACE FUNCTION outbox_begin_term(p_shard smallint, p_holder varchar) RETURNS bigint
 LANGUAGE plpgsql
+-- Where a snapshot is open elsewhere, a scan of all claims would read those that have gone since.
+SET enable_seqscan = off
 AS $$
 DECLARE
     term   outbox_term%ROWTYPE;
@@ -15,15 +17,21 @@ BEGIN
         RETURN term.epoch; -- the answer to an earlier call was lost
     END IF;
 
-    UPDATE outbox_term SET epoch = epoch + 1, holder = p_holder, started_at = clock_timestamp()
+    UPDATE outbox_term
+    SET epoch = epoch + 1, holder = p_holder, started_at = clock_timestamp(),
+        unsettled_from = coalesce((SELECT min(c.epoch) FROM outbox_claim c
+                                   WHERE c.shard = p_shard AND c.epoch >= term.unsettled_from), epoch + 1)
     WHERE shard = p_shard RETURNING epoch INTO minted;
     UPDATE outbox_term_log SET ended_at = clock_timestamp(), ended_because = 'lost'
     WHERE shard = p_shard AND epoch = minted - 1 AND ended_at IS NULL;
     INSERT INTO outbox_term_log (shard, epoch, holder, started_at, in_doubt)
     VALUES (p_shard, minted, p_holder, clock_timestamp(), 0);
 
-    PERFORM FROM outbox_claim WHERE shard = p_shard AND superseded_at IS NULL ORDER BY id FOR UPDATE;
-    UPDATE outbox_claim SET superseded_at = clock_timestamp() WHERE shard = p_shard AND superseded_at IS NULL;
+    -- Those of earlier terms were superseded when that one began. Ordered as by id, but not by the index of all ids.
+    PERFORM FROM outbox_claim WHERE shard = p_shard AND epoch = term.epoch AND superseded_at IS NULL
+    ORDER BY id::text COLLATE "C" FOR UPDATE;
+    UPDATE outbox_claim SET superseded_at = clock_timestamp()
+    WHERE shard = p_shard AND epoch = term.epoch AND superseded_at IS NULL;
     RETURN minted;
 END
 $$;

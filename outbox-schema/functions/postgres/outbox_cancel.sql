@@ -27,11 +27,13 @@ BEGIN
             END IF;
             PERFORM pg_advisory_xact_lock_shared((%2$L::regclass::oid::bigint << 16) + o.shard)
             FROM %1$I.outbox o WHERE o.idempotency_key = p_key;
-            SELECT o.id, o.revision, o.channel INTO message FROM %1$I.outbox o
+            SELECT o.id, o.revision, o.channel, o.shard INTO message FROM %1$I.outbox o
             WHERE o.idempotency_key = p_key AND o.status = 'PENDING' FOR UPDATE SKIP LOCKED;
             IF NOT FOUND OR EXISTS (
                 SELECT FROM %1$I.outbox_claim c CROSS JOIN LATERAL unnest(c.message_ids, c.revisions) AS sent(id, revision)
-                WHERE sent.id = message.id AND sent.revision = message.revision)
+                WHERE c.shard = message.shard
+                  AND c.epoch >= (SELECT t.unsettled_from FROM %1$I.outbox_term t WHERE t.shard = message.shard)
+                  AND sent.id = message.id AND sent.revision = message.revision)
             THEN
                 RAISE EXCEPTION USING ERRCODE = 'OB003';
             END IF;

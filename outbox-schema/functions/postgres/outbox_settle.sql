@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION outbox_settle(
     p_channels varchar[], p_resend boolean[], p_max_attempts integer[]
 ) RETURNS TABLE (message_id bigint, destination varchar, crashed boolean, resend boolean)
 LANGUAGE plpgsql
+SET enable_seqscan = off
 AS $$
 DECLARE
     settled uuid[];
@@ -16,7 +17,8 @@ BEGIN
     SELECT array_agg(locked.id) INTO settled
     FROM (
         SELECT c.id FROM outbox_claim c
-        WHERE c.shard = p_shard AND c.superseded_at IS NOT NULL
+        WHERE c.shard = p_shard AND c.superseded_at IS NOT NULL AND c.epoch < p_epoch
+          AND c.epoch >= (SELECT t.unsettled_from FROM outbox_term t WHERE t.shard = p_shard)
           AND (c.superseded_at + interval '1 ms'
                * CASE WHEN c.gate_closed_at IS NULL THEN c.settling_ms ELSE c.settling_closed_ms END
                <= clock_timestamp()
@@ -24,7 +26,8 @@ BEGIN
                OR NOT EXISTS (
                    SELECT FROM unnest(c.message_ids, c.revisions) AS sent(id, revision)
                    JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'))
-        ORDER BY c.id FOR UPDATE
+        -- As by id, but not by the index of all ids.
+        ORDER BY c.id::text COLLATE "C" FOR UPDATE
     ) locked;
 
     FOR doubt IN

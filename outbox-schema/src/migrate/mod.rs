@@ -88,7 +88,7 @@ struct Migration {
     script: Statement,
 }
 
-const MIGRATIONS: [Migration; 16] = [
+const MIGRATIONS: [Migration; 17] = [
     Migration { version: 1, script: dialects!("migrations", "0001_outbox") },
     Migration { version: 2, script: dialects!("migrations", "0002_writers") },
     Migration { version: 3, script: dialects!("migrations", "0003_replicas") },
@@ -106,6 +106,7 @@ const MIGRATIONS: [Migration; 16] = [
     Migration { version: 14, script: dialects!("migrations", "0014_ids_by_the_table") },
     Migration { version: 15, script: dialects!("migrations", "0015_terms_in_doubt") },
     Migration { version: 16, script: dialects!("migrations", "0016_writers_not_hurt") },
+    Migration { version: 17, script: dialects!("migrations", "0017_claims_bounded") },
 ];
 
 const TABLES: Statement = statement!("migrate/tables");

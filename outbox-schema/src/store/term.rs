@@ -17,9 +17,11 @@ const MINT: Statement = step!("poller/term_mint");
 const LOG_LOST: Statement = step!("poller/term_log_lost");
 const LOG: Statement = step!("poller/term_log");
 const UNSUPERSEDED: Statement = step!("poller/unsuperseded");
+const UNSETTLED_FROM: Statement = step!("poller/unsettled_from");
 const SUPERSEDE: Statement = step!("poller/supersede");
 pub(crate) const DESTINATIONS_KNOWN: Statement = statement!("poller/destination_states", "poller/destinations_known");
 const DESTINATIONS_MET: Statement = statement!("poller/destination_states", "poller/destinations_met");
+const UNCLOSED: Statement = step!("poller/unclosed");
 const CLOSE_GATE: Statement = step!("poller/close_gate");
 const RELEASE_BAR: Statement = statement!("poller/release_bar");
 const RELEASE_MADE: Statement = statement!("poller/release_made");
@@ -58,7 +60,10 @@ pub(crate) async fn end(
 ) -> Result<(), StoreError> {
     let doing = "ending a term";
     let [shard, epoch, holder]: [Value<'_>; 3] = [term.shard.into(), term.epoch.0.into(), term.holder.as_str().into()];
-    write(database, &CLOSE_GATE, &[shard, epoch, holder]).await.map_err(failed(doing))?;
+    let mut transaction = AnyTransaction::to_write(database).await.map_err(failed(doing))?;
+    let mut connection = transaction.connection();
+    changed_by_id(&mut connection, &UNCLOSED, &[shard, epoch, holder], &CLOSE_GATE).await.map_err(failed(doing))?;
+    transaction.commit().await.map_err(failed(doing))?;
     let TermCounts { claimed, delivered, failed: not_delivered, in_doubt } = counts;
     let [claimed, delivered, not_delivered, in_doubt] =
         [claimed, delivered, not_delivered, in_doubt].map(|count| count.cast_signed().into());
@@ -93,14 +98,29 @@ async fn minted(connection: &mut AnyConnection<'_>, shard: Shard, holder: &Holde
     }
 
     let minted = term.epoch + 1;
-    connection.changed(&MINT, &[holder.into(), shard]).await?;
+    let unsettled_from: Vec<(i64,)> = connection.rows(&UNSETTLED_FROM, &[shard, minted.into()]).await?;
+    let (unsettled_from,) = unsettled_from.into_iter().next().ok_or(sqlx::Error::RowNotFound)?;
+    connection.changed(&MINT, &[shard, minted.into(), holder.into(), unsettled_from.into()]).await?;
     connection.changed(&LOG_LOST, &[shard, term.epoch.into()]).await?;
     connection.changed(&LOG, &[shard, minted.into(), holder.into()]).await?;
 
-    let standing: Vec<(String,)> = connection.rows(&UNSUPERSEDED, &[shard]).await?;
-    let standing: Vec<_> = standing.into_iter().map(|(claim,)| claim).collect();
-    connection.changed(&SUPERSEDE, &[(&serde_json::Value::from(standing).to_string()).into()]).await?;
+    changed_by_id(connection, &UNSUPERSEDED, &[shard, term.epoch.into()], &SUPERSEDE).await?;
     Ok(minted)
+}
+
+/// Changes the claims that a statement finds.
+async fn changed_by_id(
+    connection: &mut AnyConnection<'_>,
+    found: &'static Statement,
+    values: &[Value<'_>],
+    change: &'static Statement,
+) -> sqlx::Result<()> {
+    let claims: Vec<(String,)> = connection.rows(found, values).await?;
+    let claims: Vec<_> = claims.into_iter().map(|(claim,)| claim).collect();
+    if !claims.is_empty() {
+        connection.changed(change, &[(&serde_json::Value::from(claims).to_string()).into()]).await?;
+    }
+    Ok(())
 }
 
 /// A transaction on any of the databases that holds the row of `term` shared: no other term begins until it ends, and what an

@@ -76,6 +76,7 @@ on_every_database! {
         a_claim_of_an_older_term_is_fenced_also_when_nothing_is_due,
         the_end_of_a_term_is_logged_and_closes_the_gate_of_its_claims,
         a_term_that_never_ended_is_logged_as_lost_by_the_next,
+        a_term_that_begins_says_from_which_epoch_on_claims_are_left,
         no_claim_of_an_older_term_appears_once_a_newer_one_has_begun,
     ],
     claims: [

@@ -1,2 +1,2 @@
 UPDATE outbox_claim SET gate_closed_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER)
-WHERE shard = ?1 AND epoch = ?2 AND holder = ?3 AND gate_closed_at IS NULL
+WHERE id IN (SELECT value FROM json_each(?1))

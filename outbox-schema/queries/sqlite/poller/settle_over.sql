@@ -1,6 +1,8 @@
 -- Claims whose settling time is over, or of which nothing is left to decide: those need not wait.
-SELECT c.id FROM outbox_claim c
-WHERE c.shard = ?1 AND c.superseded_at IS NOT NULL
+SELECT c.id
+FROM outbox_term t
+CROSS JOIN outbox_claim c ON c.shard = t.shard AND c.epoch >= t.unsettled_from AND c.epoch < t.epoch
+WHERE t.shard = ?1 AND c.superseded_at IS NOT NULL
   AND (c.superseded_at + CASE WHEN c.gate_closed_at IS NULL THEN c.settling_ms ELSE c.settling_closed_ms END
        <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER)
        OR NOT EXISTS (

@@ -1,2 +1,3 @@
-UPDATE outbox_term SET epoch = epoch + 1, holder = ?1, started_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER)
-WHERE shard = ?2
+UPDATE outbox_term
+SET epoch = ?2, holder = ?3, started_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER), unsettled_from = ?4
+WHERE shard = ?1

@@ -146,3 +146,30 @@ pub async fn no_claim_of_an_older_term_appears_once_a_newer_one_has_begun(outbox
     let came_first = format!("claims came first {claims_first} times, the mint {mints_first} times");
     assert!(claims_first > 0 && mints_first > 0, "no race in {round} rounds: {came_first}");
 }
+
+/// So the statements that look for claims read nothing of earlier terms, whatever a snapshot that is held open keeps of those.
+pub async fn a_term_that_begins_says_from_which_epoch_on_claims_are_left(outbox: &Outbox) {
+    let channels = [http()];
+    let unsettled_from = async || outbox.strings(&["unsettled_from"], "outbox_term").await[0][0].clone().unwrap();
+    let first = outbox.term(&channels).await;
+    assert_eq!(unsettled_from().await, first.epoch.to_string());
+
+    outbox.insert(&[]).await;
+    outbox.store.claim(&first, &request(&channels)).await.unwrap();
+    outbox.term(&channels).await;
+    let last = outbox.term(&channels).await;
+    assert_eq!(unsettled_from().await, first.epoch.to_string());
+
+    outbox.age_claims(Duration::from_hours(1)).await;
+    let settlement = outbox.store.settle(&last, &channels, &[]).await.unwrap();
+    assert_eq!(settlement.decided.len(), 1);
+    let now = outbox.term(&channels).await;
+    assert_eq!(unsettled_from().await, now.epoch.to_string());
+
+    // No statement looks below: what is there has gone, and only a snapshot keeps it.
+    outbox.insert(&[]).await;
+    outbox.store.claim(&now, &request(&channels)).await.unwrap();
+    outbox.execute(&format!("UPDATE outbox_claim SET epoch = {}, superseded_at = claimed_at", first.epoch)).await;
+    let opened = outbox.store.begin_term(Shard(0), &Holder::new("test", "later")).await.unwrap();
+    assert!(opened.unsettled.is_empty());
+}
