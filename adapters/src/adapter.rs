@@ -12,8 +12,8 @@ use crate::witness::Witness;
 /// The code of one kind of channel, set up for one configured channel.
 #[async_trait]
 pub trait Adapter: Send + Sync + fmt::Debug {
-    /// Makes one attempt and reports its closed outcome. It retries nothing by itself, and ends within the channel's
-    /// `timeout`, whatever the receiver does. A fault in the row (its target, its headers, its payload) is an
+    /// Makes one attempt and reports its closed outcome. It retries nothing by itself, and ends within the delivery's
+    /// `deadline`, whatever the receiver does. A fault in the row (its target, its headers, its payload) is an
     /// [`Outcome::Dead`] that says what to fix, never a panic.
     async fn deliver(&self, delivery: Delivery) -> Answer;
 
@@ -55,6 +55,8 @@ pub struct Delivery {
     pub payload: String,
     /// Extra headers: a JSON object as text.
     pub headers: Option<String>,
+    /// The longest that the attempt may take, from its begin. None: the channel's `timeout`.
+    pub deadline: Option<Duration>,
     /// When the application wrote the message. None where that is no time of the calendar.
     pub created_at: Option<SystemTime>,
     /// The W3C trace context of the attempt's span, or else of the row.
@@ -85,6 +87,8 @@ pub struct Answer {
     pub error: Option<String>,
     /// The beginning of the response to a failed attempt.
     pub excerpt: Option<String>,
+    /// Whether the deadline passed after the request was written, or may have been.
+    pub timed_out: bool,
     /// How long the answer asks for a pause. It is one of the whole destination, but where `of_target` says otherwise.
     pub busy_for: Option<Duration>,
     /// Whether a failure may be about the message's target alone, so that the destination takes messages for others.
@@ -104,6 +108,7 @@ impl Answer {
             status_code: Some(status_code),
             error: None,
             excerpt: None,
+            timed_out: false,
             busy_for: None,
             of_target: false,
             misconfigured: false,
@@ -118,11 +123,17 @@ impl Answer {
             status_code: None,
             error: Some(error.into()),
             excerpt: None,
+            timed_out: false,
             busy_for: None,
             of_target: false,
             misconfigured: false,
             known: false,
         }
+    }
+
+    /// An attempt whose deadline passed after the request was written, or may have been.
+    pub fn timed_out(error: impl Into<String>) -> Self {
+        Self { timed_out: true, ..Self::failed(Outcome::InDoubt, error) }
     }
 }
 
@@ -147,6 +158,7 @@ mod tests {
             destination: "https://shop.example:443".to_owned(),
             payload: "\"s3cret\"".to_owned(),
             headers: Some("{\"X-Api-Key\": \"s3cret\"}".to_owned()),
+            deadline: None,
             created_at: None,
             traceparent: None,
             tracestate: None,

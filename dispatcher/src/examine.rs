@@ -31,6 +31,7 @@ pub fn delivery(content: &Content<'_>) -> Delivery {
         destination: origin::column(content.target).unwrap_or_else(|| content.channel.to_owned()),
         payload: content.payload.clone().into_owned(),
         headers: content.headers.clone(),
+        deadline: None,
         created_at: Some(SystemTime::now()),
         traceparent: None,
         tracestate: None,

@@ -97,7 +97,7 @@ pub use mark::{
     AttemptRecord, DeadReason, DeliveryRecord, Identity, InDoubtPolicy, KNOWN_ALREADY, Mark, Outcome, Scope, Verdict,
 };
 #[cfg(feature = "dispatcher")]
-pub use message::{Message, Revision, Status};
+pub use message::{LONGEST_DEADLINE, Message, Revision, Status};
 pub use message_id::MessageId;
 #[cfg(feature = "dispatcher")]
 pub use migrate::{

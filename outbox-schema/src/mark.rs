@@ -156,6 +156,8 @@ pub struct Mark {
     pub status_code: Option<u16>,
     /// What went wrong, for people. None for a plain success.
     pub error: Option<String>,
+    /// How long the next attempt waits for an answer, where this one timed out and the next waits longer.
+    pub deadline: Option<Duration>,
     /// Where the outcome of the message is told, in the transaction of the mark. Only a verdict that ends the row has one.
     pub told: Option<OutcomeTarget>,
     /// The attempt as `outbox_attempt` keeps it.

@@ -6,6 +6,9 @@ use std::time::{Duration, SystemTime};
 use crate::store::lossy::Lossy;
 use crate::{MessageId, StoreError};
 
+/// The longest deadline that time-outs lead to. A channel's own timeout may be longer.
+pub const LONGEST_DEADLINE: Duration = Duration::from_mins(1);
+
 /// Counts every decision taken about a row: each mark, settlement, redrive, edit and cancel raises it, and
 /// nothing lowers it. A claim records it and a mark compares it, so nobody decides about a row that has moved on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -89,6 +92,8 @@ pub struct Message {
     pub expires_in_ms: Option<i64>,
     /// Milliseconds since the first attempt after enqueuing or after the last redrive.
     pub retrying_for_ms: Option<i64>,
+    /// The milliseconds for which the next attempt waits for an answer, once one has timed out.
+    pub deadline_ms: Option<i32>,
     /// Milliseconds from `created_at` to the claim.
     pub waited_ms: i64,
     /// `created_at` in milliseconds since 1970, by the database's clock. None where it is no time of the calendar
@@ -145,6 +150,12 @@ impl Message {
         Duration::from_millis(self.retrying_for_ms.and_then(|ms| ms.try_into().ok()).unwrap_or(0))
     }
 
+    /// How long an attempt waits for an answer, on a channel with this timeout.
+    pub fn deadline(&self, timeout: Duration) -> Duration {
+        let own = self.deadline_ms.and_then(|ms| ms.try_into().ok()).map_or(Duration::ZERO, Duration::from_millis);
+        timeout.max(own.min(LONGEST_DEADLINE))
+    }
+
     /// When the application wrote the message, by the database's clock. None where that is no time of the calendar.
     pub fn created_at(&self) -> Option<SystemTime> {
         let since_1970 = Duration::from_millis(u64::try_from(self.created_ms?).ok()?);
@@ -174,8 +185,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_deadline_is_the_longer_of_the_channels_and_the_messages_which_is_a_minute_at_most() {
+        for (own, timeout, expected) in [
+            (None, 15, 15),
+            (Some(30_000), 15, 30),
+            (Some(30_000), 45, 45),
+            (Some(i32::MAX), 15, 60),
+            (Some(i32::MAX), 90, 90),
+            (Some(-1), 15, 15),
+        ] {
+            let deadline = Message { deadline_ms: own, ..message() }.deadline(Duration::from_secs(timeout));
+            assert_eq!(deadline, Duration::from_secs(expected), "{own:?} where the channel says {timeout} s");
+        }
+    }
+
+    #[test]
     fn the_body_headers_and_target_of_a_message_are_in_no_debug_output() {
-        let message = Message {
+        let shown = format!("{:?}", message());
+        assert!(shown.contains("order-4711") && !shown.contains("s3cret"), "{shown}");
+    }
+
+    fn message() -> Message {
+        Message {
             id: 7,
             revision: 0,
             idempotency_key: "order-4711".to_owned(),
@@ -188,6 +219,7 @@ mod tests {
             max_attempts: None,
             expires_in_ms: None,
             retrying_for_ms: None,
+            deadline_ms: None,
             waited_ms: 0,
             created_ms: None,
             ordering_key: None,
@@ -198,8 +230,6 @@ mod tests {
             target_is_gone: false,
             traceparent: None,
             tracestate: None,
-        };
-        let shown = format!("{message:?}");
-        assert!(shown.contains("order-4711") && !shown.contains("s3cret"), "{shown}");
+        }
     }
 }

@@ -142,6 +142,7 @@ fn delivered(term: &TermId, claim: ClaimId, message: &Message) -> Mark {
         pause: None,
         status_code: Some(200),
         error: None,
+        deadline: None,
         told: None,
         attempt: AttemptRecord {
             number: 1,

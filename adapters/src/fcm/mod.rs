@@ -59,8 +59,8 @@ pub struct FcmChannel {
 
 impl FcmChannel {
     /// Sets the channel `name` up without a request: the first delivery fetches the first token. `timeout` is the
-    /// deadline of a whole attempt. `at_most_once` says that the channel's policy for rows in doubt is `dead_letter`. No
-    /// row names where a message goes, so nothing keeps the channel from the dispatcher's own listener.
+    /// deadline of an attempt that has none of its own. `at_most_once` says that the channel's policy for rows in doubt is
+    /// `dead_letter`. No row names where a message goes, so nothing keeps the channel from the dispatcher's own listener.
     ///
     /// # Errors
     /// [`SetupError`] names the key and what is allowed.
@@ -129,6 +129,7 @@ impl FcmChannel {
             status_code: Some(status_code),
             error: Some(error),
             excerpt: read.excerpt(&[&token.secret]),
+            timed_out: false,
             misconfigured: fault.is_of_the_project(),
             known: false,
         }
@@ -146,7 +147,7 @@ struct Call {
 #[async_trait]
 impl Adapter for FcmChannel {
     async fn deliver(&self, delivery: Delivery) -> Answer {
-        let deadline = Instant::now() + self.timeout;
+        let deadline = Instant::now() + delivery.deadline.unwrap_or(self.timeout);
         let composed = match request::compose(&delivery, &self.targets) {
             Ok(composed) => composed,
             Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
@@ -185,6 +186,7 @@ fn unanswered(no_answer: NoAnswer) -> Answer {
         | NoAnswer::NotSent(_)
         | NoAnswer::Refused(_)
         | NoAnswer::InDoubt(_)
+        | NoAnswer::TimedOut(_)
         | NoAnswer::Accepted(_) => no_answer.into_answer(),
     }
 }

@@ -121,6 +121,7 @@ mod tests {
             target: target.to_owned(),
             destination: "fcm".to_owned(),
             payload: payload.to_owned(),
+            deadline: None,
             created_at: None,
             headers: None,
             traceparent: None,

@@ -47,9 +47,9 @@ pub struct HttpChannel {
 }
 
 impl HttpChannel {
-    /// Sets the channel `name` up. `timeout` is the deadline of a whole attempt. `at_most_once` says that the channel's
-    /// policy for rows in doubt is `dead_letter`. `own` is the address of the dispatcher's listener, which no message may
-    /// reach.
+    /// Sets the channel `name` up. `timeout` is the deadline of an attempt that has none of its own. `at_most_once` says that the
+    /// channel's policy for rows in doubt is `dead_letter`. `own` is the address of the dispatcher's listener, which no message
+    /// may reach.
     ///
     /// # Errors
     /// [`SetupError`] names the key and what is allowed.
@@ -92,7 +92,7 @@ impl HttpChannel {
 #[async_trait]
 impl Adapter for HttpChannel {
     async fn deliver(&self, delivery: Delivery) -> Answer {
-        let deadline = Instant::now() + self.timeout;
+        let deadline = Instant::now() + delivery.deadline.unwrap_or(self.timeout);
         let composed = match self.composer.compose(delivery, &self.guard) {
             Ok(composed) => composed,
             Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
@@ -129,6 +129,7 @@ impl Adapter for HttpChannel {
             status_code: Some(status.as_u16()),
             error: Some(error).filter(|_| !known),
             excerpt: read.excerpt(&self.composer.secrets()),
+            timed_out: false,
             misconfigured: false,
             known,
         }

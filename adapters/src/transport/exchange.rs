@@ -30,6 +30,8 @@ pub(crate) enum NoAnswer {
     Refused(String),
     /// The request was written, or may have been.
     InDoubt(String),
+    /// The same, and the deadline has passed.
+    TimedOut(String),
     /// The message was taken: this status, of 2xx, was read. The rest of the answer was not.
     Accepted(StatusCode),
 }
@@ -44,6 +46,7 @@ impl NoAnswer {
             Self::Impossible(error) => Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, error),
             Self::NotSent(error) | Self::Refused(error) => Answer::failed(Outcome::Retry { not_before: None }, error),
             Self::InDoubt(error) => Answer::failed(Outcome::InDoubt, error),
+            Self::TimedOut(error) => Answer::timed_out(error),
             Self::Accepted(status) => Answer::delivered(status.as_u16(), None),
         }
     }
@@ -52,7 +55,7 @@ impl NoAnswer {
 /// What is known about a request that was sent at `began` and given up.
 pub(crate) fn timed_out(to: &str, began: Instant) -> NoAnswer {
     let waited = began.elapsed().as_secs_f64();
-    NoAnswer::InDoubt(format!("{to} did not answer within {waited:.1} s: it may have accepted the message"))
+    NoAnswer::TimedOut(format!("{to} did not answer within {waited:.1} s: it may have accepted the message"))
 }
 
 /// What a server may do with a request whose body never arrives.

@@ -110,6 +110,7 @@ pub(crate) fn delivery(target: &str) -> Delivery {
         destination: "fcm".to_owned(),
         payload: r#"{"notification": {"title": "Hi"}}"#.to_owned(),
         headers: None,
+        deadline: None,
         created_at: None,
         traceparent: None,
         tracestate: None,

@@ -79,6 +79,7 @@ pub(crate) fn delivery(target: &str) -> Delivery {
         destination: column(target).unwrap_or_else(|| "hooks".to_owned()),
         payload: r#"{ "b":1.0, "a" : [1,2] }"#.to_owned(),
         headers: None,
+        deadline: None,
         created_at: None,
         traceparent: None,
         tracestate: None,
@@ -265,16 +266,25 @@ async fn an_answer_that_does_not_come_is_in_doubt_within_the_deadline() {
     let server = StandIn::start(|_| Reply::Silence).await;
     let began = Instant::now();
     let answer = channel(&loopback(), Duration::from_millis(500), false).deliver(delivery(&server.url("/"))).await;
-    assert_eq!(answer.outcome, Outcome::InDoubt, "{answer:?}");
+    assert_eq!((&answer.outcome, answer.timed_out), (&Outcome::InDoubt, true), "{answer:?}");
     assert!(began.elapsed() >= Duration::from_millis(500) && began.elapsed() < Duration::from_secs(5));
     assert_eq!(server.seen().len(), 1, "sent once");
+}
+
+#[tokio::test]
+async fn a_delivery_with_a_deadline_of_its_own_has_that_in_place_of_the_channels() {
+    let server = StandIn::start(|_| Reply::Silence).await;
+    let began = Instant::now();
+    let longer = Delivery { deadline: Some(Duration::from_secs(1)), ..delivery(&server.url("/")) };
+    let answer = channel(&loopback(), Duration::from_millis(100), false).deliver(longer).await;
+    assert!(answer.timed_out && began.elapsed() >= Duration::from_secs(1), "{answer:?}");
 }
 
 #[tokio::test]
 async fn a_connection_dropped_after_the_request_was_read_is_in_doubt() {
     let server = StandIn::start(|_| Reply::Drop).await;
     let answer = channel(&loopback(), LONG, false).deliver(delivery(&server.url("/"))).await;
-    assert_eq!(answer.outcome, Outcome::InDoubt, "{answer:?}");
+    assert_eq!((&answer.outcome, answer.timed_out), (&Outcome::InDoubt, false), "{answer:?}");
     assert_eq!(server.seen().len(), 1, "sent once");
 }
 

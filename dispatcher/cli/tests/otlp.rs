@@ -92,6 +92,7 @@ fn message(traceparent: Option<String>) -> Message {
         max_attempts: None,
         expires_in_ms: None,
         retrying_for_ms: None,
+        deadline_ms: None,
         waited_ms: 0,
         created_ms: Some(0),
         ordering_key: None,

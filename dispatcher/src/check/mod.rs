@@ -70,7 +70,8 @@ pub struct CrashCost {
     pub gap_seconds: f64,
     /// The most messages in doubt.
     pub in_doubt_messages: u32,
-    /// The time from the start of the next poller until those messages are decided, in seconds.
+    /// The time from the start of the next poller until those messages are decided, in seconds, where none of them had timed out
+    /// before. Such a message has up to a minute to answer.
     pub settled_after_seconds: f64,
 }
 

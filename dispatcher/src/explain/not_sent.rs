@@ -193,6 +193,8 @@ pub enum NotSent {
     },
     /// The message is due, and nothing keeps it from being sent.
     Due { since: String, for_ms: Option<i64> },
+    /// Beside the other causes: an attempt timed out, and the next one waits longer for an answer.
+    LongerDeadline { deadline_ms: i64 },
     /// Beside the other causes: the message will not be sent after this time.
     Expires { at: String, in_ms: Option<i64>, before_due: bool },
 }
@@ -240,6 +242,7 @@ impl Mentions for NotSent {
             | Self::WrongMaxAttempts { .. }
             | Self::NeverPolled { .. }
             | Self::Due { .. }
+            | Self::LongerDeadline { .. }
             | Self::Expires { .. } => Vec::new(),
         }
     }
@@ -330,6 +333,11 @@ impl fmt::Display for NotSent {
                 let since = to_the_second(since);
                 format!("It is due since {since}{waited}, and nothing keeps it: the next poll takes it.")
             }
+            Self::LongerDeadline { deadline_ms } => format!(
+                "Its next attempt waits up to {} for an answer: one before it timed out, and each that does doubles that time, up to a \
+                 minute.",
+                span(*deadline_ms)
+            ),
             Self::Expires { at, in_ms, before_due } => {
                 let then = if *before_due {
                     "which is before it is due: it will not be sent"

@@ -3,7 +3,7 @@
 use outbox_schema::desk::{
     AttemptEntry, Backlog, DestinationEntry, InvalidTarget, MessageFacts, MessageRecord, PausedDestination, RunsBy,
 };
-use outbox_schema::{MessageId, PauseKind, Status};
+use outbox_schema::{LONGEST_DEADLINE, MessageId, PauseKind, Status};
 
 use super::sent_twice::{kept_delivery, was_unmarked};
 use super::{Holder, NotSent, Said};
@@ -88,6 +88,7 @@ fn pending(
         let for_ms = facts.clock.due_in_ms.map(i64::saturating_neg);
         causes.push(NotSent::Due { since: facts.message.available_at.clone(), for_ms });
     }
+    causes.extend(longer_deadline(&facts.message));
     causes.extend(expires(facts));
     causes
 }
@@ -206,6 +207,11 @@ fn no_poller(facts: &MessageFacts, configured: &Configured, fleet: &Replicas) ->
         running,
         trouble,
     })
+}
+
+fn longer_deadline(message: &MessageRecord) -> Option<NotSent> {
+    let longest = i64::try_from(LONGEST_DEADLINE.as_millis()).unwrap_or(i64::MAX);
+    message.deadline_ms.map(|own| NotSent::LongerDeadline { deadline_ms: longest.min(own.into()) })
 }
 
 fn expired(facts: &MessageFacts) -> Option<NotSent> {

@@ -32,8 +32,8 @@ BEGIN
     WITH mark AS MATERIALIZED (
         SELECT * FROM json_to_recordset(p_marks) AS m(
             claim uuid, id bigint, revision integer, status text, counted integer, dead_reason text,
-            after_ms bigint, deferred boolean, spared_ms bigint, paused text, paused_ms bigint, pause_kind text, invalid_target boolean,
-            receipt text, status_code integer, error text, error_hash text, record boolean,
+            after_ms bigint, deadline_ms integer, deferred boolean, spared_ms bigint,
+            paused text, paused_ms bigint, pause_kind text, invalid_target boolean, receipt text, status_code integer, error text, error_hash text, record boolean,
             number integer, epoch bigint, holder text, started_ms bigint, duration_ms bigint,
             outcome text, excerpt text)
     ), marked AS (
@@ -44,6 +44,7 @@ BEGIN
             dead_reason = m.dead_reason,
             available_at = CASE WHEN m.after_ms IS NULL THEN o.available_at
                                 ELSE clock_timestamp() + m.after_ms * interval '1 ms' END,
+            deadline_ms = coalesce(m.deadline_ms, o.deadline_ms),
             deferred_from = CASE WHEN m.spared_ms > 0 THEN clock_timestamp() + m.spared_ms * interval '1 ms'
                                  WHEN m.deferred THEN coalesce(o.deferred_from, o.available_at)
                                  -- An unsent row may have been put aside since its claim, and is still to be brought back.

@@ -326,6 +326,11 @@ BEGIN
     END LOOP;
 
     IF ids IS NOT NULL THEN
+        -- What timed out before has longer to answer. Nothing of a first revision did.
+        IF 0 < ANY (revisions) THEN
+            longest := greatest(longest, (SELECT max(least(o.deadline_ms, 60000)) FROM outbox o
+                                          WHERE o.id = ANY (ids) AND o.deadline_ms IS NOT NULL));
+        END IF;
         -- The term is locked and proven as outbox_require_term does it. What the walk found is read again under that lock,
         -- in a statement that begins after it, each row by its revision.
         INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at,

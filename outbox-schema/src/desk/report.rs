@@ -300,6 +300,9 @@ pub struct MessageRecord {
     pub dead_reason: Option<String>,
     pub attempts: i32,
     pub max_attempts: Option<i32>,
+    /// The milliseconds for which the next attempt waits for an answer, once one has timed out.
+    #[serde(default)]
+    pub deadline_ms: Option<i32>,
     pub available_at: String,
     pub deferred_from: Option<String>,
     pub expires_at: Option<String>,

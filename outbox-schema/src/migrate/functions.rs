@@ -7,7 +7,7 @@
 use crate::Dialect;
 
 /// The version of the set. Each change of a file raises it, which a test checks.
-pub const FUNCTIONS_VERSION: i32 = 21;
+pub const FUNCTIONS_VERSION: i32 = 22;
 
 /// The files of the set. Each function comes after those that it names.
 const FUNCTIONS: [&str; 22] = [
@@ -52,7 +52,7 @@ mod tests {
     use crate::fingerprint::fnv;
 
     /// The set that has this version.
-    const DIGEST: u64 = 0x3d19_d11e_1de2_e9a1;
+    const DIGEST: u64 = 0x1996_2815_8944_d109;
 
     #[test]
     fn a_changed_set_has_another_version() {

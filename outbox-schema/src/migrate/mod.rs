@@ -24,7 +24,7 @@ pub use index_build::IndexBuild;
 pub use print::{migration_statements, migrations_sql};
 
 /// The version of the tables that this program works with.
-pub const SCHEMA_VERSION: i32 = 16;
+pub const SCHEMA_VERSION: i32 = 18;
 
 /// Programs made for this version of the tables, or a later one, run on tables of [`SCHEMA_VERSION`]: a rolling upgrade
 /// begins with the tables. The newest migration writes this version into `outbox_meta`.
@@ -88,7 +88,7 @@ struct Migration {
     script: Statement,
 }
 
-const MIGRATIONS: [Migration; 17] = [
+const MIGRATIONS: [Migration; 18] = [
     Migration { version: 1, script: dialects!("migrations", "0001_outbox") },
     Migration { version: 2, script: dialects!("migrations", "0002_writers") },
     Migration { version: 3, script: dialects!("migrations", "0003_replicas") },
@@ -107,6 +107,7 @@ const MIGRATIONS: [Migration; 17] = [
     Migration { version: 15, script: dialects!("migrations", "0015_terms_in_doubt") },
     Migration { version: 16, script: dialects!("migrations", "0016_writers_not_hurt") },
     Migration { version: 17, script: dialects!("migrations", "0017_claims_bounded") },
+    Migration { version: 18, script: dialects!("migrations", "0018_deadlines") },
 ];
 
 const TABLES: Statement = statement!("migrate/tables");

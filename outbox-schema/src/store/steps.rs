@@ -14,7 +14,7 @@ use crate::store::fitting::DueRow;
 use crate::store::lossy::Lossy;
 use crate::store::wire::{MarkRow, as_json, millis_i64};
 use crate::store::{mysql, postgres, sqlite};
-use crate::{ClaimRequest, DeadReason, Mark, MessageId, Status, StoreError, TermId};
+use crate::{ClaimRequest, DeadReason, Mark, Message, MessageId, Status, StoreError, TermId};
 
 /// An error of any database, with what was asked of it.
 pub(crate) fn failed(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
@@ -66,16 +66,19 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// The batch of the claimed rows, in their order. None where there are no rows.
+    /// The batch of the claimed rows, in their order, of which those `messages` may be sent. None where there are no rows.
     pub(crate) fn of(
         doing: &'static str,
         rows: &[DueRow],
+        messages: &[Message],
         request: &ClaimRequest<'_>,
     ) -> Result<Option<Self>, StoreError> {
         if rows.is_empty() {
             return Ok(None);
         }
-        let closed = longest_timeout(rows, request).saturating_add(request.margin);
+        let timeout = longest_timeout(rows, request);
+        let longest = messages.iter().map(|message| message.deadline(timeout)).max().unwrap_or(timeout);
+        let closed = longest.saturating_add(request.margin);
         Ok(Some(Self {
             message_ids: as_json(doing, &rows.iter().map(|row| row.id).collect::<Vec<_>>())?,
             revisions: as_json(doing, &rows.iter().map(|row| row.revision).collect::<Vec<_>>())?,
@@ -86,7 +89,7 @@ impl Batch {
     }
 }
 
-/// The longest that a request for one of these rows may take.
+/// The longest that a first request for one of these rows may take.
 pub(crate) fn longest_timeout(rows: &[DueRow], request: &ClaimRequest<'_>) -> Duration {
     let used: HashSet<_> = rows.iter().map(|row| row.channel.as_str()).collect();
     let used = request.channels.iter().filter(|channel| used.contains(channel.name.as_str()));

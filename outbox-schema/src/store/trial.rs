@@ -176,6 +176,7 @@ impl Probe {
             pause: None,
             status_code: Some(200),
             error: None,
+            deadline: None,
             told: None,
             attempt: AttemptRecord {
                 number: 1,

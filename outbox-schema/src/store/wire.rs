@@ -33,6 +33,9 @@ pub(crate) struct MarkRow<'a> {
     /// When the row is due, from now. Absent where that does not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     after_ms: Option<u64>,
+    /// How long the next attempt waits for an answer. Absent where that does not change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadline_ms: Option<u64>,
     deferred: bool,
     /// From when the row may be tried again, whichever side is at fault. Only where an attempt was made and is not
     /// counted.
@@ -188,6 +191,7 @@ impl<'a> MarkRow<'a> {
             counted: counted.into(),
             dead_reason,
             after_ms: after.map(millis),
+            deadline_ms: mark.deadline.map(millis),
             deferred: matches!(verdict, Verdict::Deferred { .. } | Verdict::Spared { .. }),
             spared_ms,
             paused: pause.map(|pause| pause.destination.as_str()),

@@ -77,6 +77,7 @@ mod round_trips;
 mod servers;
 mod settings_schema;
 mod sink;
+mod slow_answers;
 mod status;
 mod stopping;
 mod store;

@@ -114,6 +114,7 @@ impl<'a> Poller<'a> {
             pause: outbox_tests::conformance::store::pause(verdict, &message.channel),
             status_code: Some(418),
             error: Some("the receiver is a teapot".to_owned()),
+            deadline: None,
             told: None,
             attempt: AttemptRecord {
                 number: 1,

@@ -261,6 +261,7 @@ fn delivered(poller: &Poller<'_>, claim: ClaimId, message: &outbox_schema::Messa
         pause: None,
         status_code: Some(200),
         error: None,
+        deadline: None,
         told: None,
         attempt: AttemptRecord {
             number: 1,

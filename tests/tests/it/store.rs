@@ -152,6 +152,7 @@ on_every_database! {
         a_claim_that_is_released_costs_its_messages_no_attempt,
         nothing_is_claimed_any_more_under_the_id_of_a_released_claim,
         rows_of_an_earlier_term_wait_for_their_settling_time,
+        a_claim_with_a_row_that_timed_out_settles_after_the_longer_deadline_of_that_row,
         a_claim_of_an_earlier_term_ends_at_once_when_nothing_of_it_is_pending_any_more,
         a_closed_gate_saves_the_ttl,
         later_terms_do_not_start_the_settling_time_anew,

@@ -8,7 +8,8 @@ use futures_util::FutureExt;
 use outbox_adapters::{Answer, Delivery};
 use outbox_schema::payload::is_encoded_twice;
 use outbox_schema::{
-    AttemptRecord, ClaimId, DeadReason, DeliveryRecord, KNOWN_ALREADY, Mark, Message, Outcome, Scope, Verdict,
+    AttemptRecord, ClaimId, DeadReason, DeliveryRecord, KNOWN_ALREADY, LONGEST_DEADLINE, Mark, Message, Outcome, Scope,
+    Verdict,
 };
 use tokio::sync::mpsc;
 use tracing::Span;
@@ -22,7 +23,7 @@ use crate::poller::verdict::{budget, decide, is_too_old};
 use crate::telemetry::spans;
 use crate::term::Term;
 
-/// An adapter ends within its channel's timeout. Should it not, the attempt ends this much later all the same.
+/// An adapter ends within the deadline of its delivery. Should it not, the attempt ends this much later all the same.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Makes attempts.
@@ -55,6 +56,7 @@ impl Sender {
             Ok(_) => sendable(&channels, &message),
             Err(Silent) => Err(NotSent::unsent("not sent: many hosts are silent that have never answered".to_owned())),
         };
+        let mut deadline = None;
         let (answer, verdict, pause, record) = match sendable {
             Ok(channel) => {
                 if channel.sends_json && is_encoded_twice(&message.payload) {
@@ -64,6 +66,9 @@ impl Sender {
                 let took = started.elapsed();
                 let ruling = self.ruling(channel, &message, weight, &answer, took);
                 let verdict = decide(&answer.outcome, channel, &message, number, &ruling);
+                if answer.timed_out && matches!(verdict, Verdict::Retry { .. }) {
+                    deadline = longer(message.deadline(channel.timeout));
+                }
                 if answer.misconfigured {
                     self.metrics.misconfigured(&message.channel);
                 }
@@ -87,6 +92,7 @@ impl Sender {
             pause,
             status_code: answer.status_code,
             error: answer.error,
+            deadline,
             told,
             attempt: AttemptRecord {
                 number,
@@ -106,7 +112,7 @@ impl Sender {
 
     /// What the answer says about the destination. It says nothing where this process stood still meanwhile.
     fn ruling(&self, channel: &Channel, message: &Message, weight: u64, answer: &Answer, took: Duration) -> Ruling {
-        if took > channel.timeout + 2 * GRACE {
+        if took > message.deadline(channel.timeout) + 2 * GRACE {
             self.destinations.released(message, weight);
             return Ruling::default();
         }
@@ -117,12 +123,14 @@ impl Sender {
         let attempt = spans::attempt_span(message, number, term.id.epoch);
         let request = spans::request_span(&attempt);
         let (traceparent, tracestate) = spans::inject(&request, message);
+        let deadline = message.deadline(channel.timeout);
         let delivery = Delivery {
             idempotency_key: message.idempotency_key.clone(),
             target: message.target.clone(),
             destination: message.destination.clone(),
             payload: std::mem::take(&mut message.payload),
             headers: message.headers.take(),
+            deadline: Some(deadline),
             created_at: message.created_at(),
             traceparent,
             tracestate,
@@ -133,7 +141,7 @@ impl Sender {
         if !term.gate.is_open() {
             return Answer::failed(Outcome::Unsent, "not sent: the term ended before its turn came");
         }
-        let answer = guarded(channel, delivery, &request).await;
+        let answer = guarded(channel, delivery, deadline, &request).await;
         spans::record(&attempt, &request, &answer);
         answer
     }
@@ -271,18 +279,23 @@ fn unsendable(channel: &Channel, message: &Message) -> Option<(DeadReason, Strin
     }
 }
 
+/// The deadline of the next attempt, where that of one that timed out may grow.
+fn longer(deadline: Duration) -> Option<Duration> {
+    Some(LONGEST_DEADLINE.min(2 * deadline)).filter(|next| *next > deadline)
+}
+
 /// Lets the adapter deliver, and answers in its place should it panic or never end.
-async fn guarded(channel: &Channel, delivery: Delivery, request: &Span) -> Answer {
+async fn guarded(channel: &Channel, delivery: Delivery, deadline: Duration, request: &Span) -> Answer {
+    let limit = deadline + GRACE;
     let delivering = async {
         fault_point::reach(Point::Deliver).await;
         channel.adapter.deliver(delivery).await
     };
     let delivering = tracing::Instrument::instrument(delivering, request.clone());
-    let limit = channel.timeout + GRACE;
     match tokio::time::timeout(limit, AssertUnwindSafe(delivering).catch_unwind()).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(_)) => Answer::failed(Outcome::InDoubt, "the adapter panicked; see the log of this replica"),
-        Err(_) => Answer::failed(Outcome::InDoubt, format!("no answer within {limit:?}")),
+        Err(_) => Answer::timed_out(format!("no answer within {limit:?}")),
     }
 }
 

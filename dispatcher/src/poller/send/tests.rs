@@ -4,6 +4,7 @@
 
 use async_trait::async_trait;
 use outbox_adapters::Adapter;
+use outbox_schema::InDoubtPolicy;
 use outbox_schema::store::TermCounts;
 
 use super::*;
@@ -56,13 +57,39 @@ impl Told {
     }
 }
 
+/// Accepts no message in time. Or it loses the connection, where it does not time out.
+#[derive(Debug)]
+struct Slow {
+    times_out: bool,
+}
+
+#[async_trait]
+impl Adapter for Slow {
+    async fn deliver(&self, delivery: Delivery) -> Answer {
+        tokio::time::sleep(delivery.deadline.unwrap()).await;
+        if self.times_out { Answer::timed_out("no answer") } else { Answer::failed(Outcome::InDoubt, "no answer") }
+    }
+
+    fn examine(&self, _: Delivery) -> Result<(), String> {
+        unreachable!("nobody asks")
+    }
+
+    async fn check(&self) -> Result<String, String> {
+        unreachable!("nobody asks")
+    }
+}
+
 async fn turn_of(message: Message) -> Told {
     let clock = SteppedClock::new();
     turn_under(&term_of(&clock, clock.now().after(Duration::from_mins(1))), Arc::new(Refusing), message).await
 }
 
 async fn turn_under(term: &Arc<Term>, adapter: Arc<dyn Adapter>, message: Message) -> Told {
-    let channels = Arc::new(Channels::new([channel(adapter)], 8));
+    turn_by(term, channel(adapter), message).await
+}
+
+async fn turn_by(term: &Arc<Term>, channel: Channel, message: Message) -> Told {
+    let channels = Arc::new(Channels::new([channel], 8));
     let (marks, mut marked) = mpsc::unbounded_channel();
     let destinations = Arc::new(Destinations::new(8, 1_000_000, channels.limits()));
     destinations.admitted(std::slice::from_ref(&message));
@@ -154,4 +181,40 @@ async fn an_adapter_may_send_as_long_as_the_term_lasts() {
     let told = turn_under(&term, Arc::new(Asking { term: term.clone() }), message(1)).await;
     assert_eq!((told.attempts("unsent"), told.timed(), told.counts.failed), (1, 0, 0));
     assert_eq!((told.mark.verdict, told.mark.error.as_deref()), (Verdict::Unsent, Some("true, then false")));
+}
+
+/// How long the attempt took, and the deadline that its mark gives the next one, in seconds.
+async fn after_no_answer(channel: Channel, own: Option<u64>) -> (u64, Option<u64>) {
+    let clock = SteppedClock::new();
+    let term = term_of(&clock, clock.now().after(Duration::from_hours(1)));
+    let deadline_ms = own.map(|seconds| i32::try_from(seconds * 1000).unwrap());
+    let began = tokio::time::Instant::now();
+    let told = turn_by(&term, channel, Message { max_attempts: Some(3), deadline_ms, ..message(1) }).await;
+    (began.elapsed().as_secs(), told.mark.deadline.map(|next| next.as_secs()))
+}
+
+fn slow(timeout: u64, times_out: bool) -> Channel {
+    Channel { timeout: Duration::from_secs(timeout), ..channel(Arc::new(Slow { times_out })) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_attempt_that_times_out_doubles_the_deadline_of_the_next_up_to_a_minute() {
+    for (timeout, own, took, next) in [
+        (15, None, 15, Some(30)),
+        (15, Some(30), 30, Some(60)),
+        (15, Some(60), 60, None),
+        (40, None, 40, Some(60)),
+        (60, None, 60, None),
+        (90, None, 90, None),
+        (90, Some(60), 90, None),
+    ] {
+        assert_eq!(after_no_answer(slow(timeout, true), own).await, (took, next), "{timeout} s, {own:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn neither_a_lost_connection_nor_a_message_that_is_not_sent_again_gets_a_longer_deadline() {
+    assert_eq!(after_no_answer(slow(15, false), None).await, (15, None));
+    let once = Channel { in_doubt: InDoubtPolicy::DeadLetter, ..slow(15, true) };
+    assert_eq!(after_no_answer(once, None).await, (15, None));
 }

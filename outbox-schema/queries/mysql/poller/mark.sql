@@ -2,7 +2,7 @@
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
     id bigint PATH '$.id', status varchar(16) CHARACTER SET utf8mb4 PATH '$.status', counted integer PATH '$.counted',
     dead_reason varchar(32) CHARACTER SET utf8mb4 PATH '$.dead_reason', after_ms bigint PATH '$.after_ms',
-    deferred boolean PATH '$.deferred', spared_ms bigint PATH '$.spared_ms', receipt text CHARACTER SET utf8mb4 PATH '$.receipt',
+    deadline_ms integer PATH '$.deadline_ms', deferred boolean PATH '$.deferred', spared_ms bigint PATH '$.spared_ms', receipt text CHARACTER SET utf8mb4 PATH '$.receipt',
     status_code integer PATH '$.status_code', error text CHARACTER SET utf8mb4 PATH '$.error',
     error_hash varchar(16) CHARACTER SET utf8mb4 PATH '$.error_hash',
     started_ms bigint PATH '$.started_ms')) m
@@ -17,6 +17,7 @@ SET o.status = m.status,
                            WHEN m.status = 'PENDING' AND m.after_ms IS NULL THEN o.deferred_from END,
     o.available_at = CASE WHEN m.after_ms IS NULL THEN o.available_at
                           ELSE UTC_TIMESTAMP(6) + INTERVAL m.after_ms * 1000 MICROSECOND END,
+    o.deadline_ms = COALESCE(m.deadline_ms, o.deadline_ms),
     o.first_attempt_at = CASE WHEN m.counted = 0 AND m.spared_ms IS NULL THEN o.first_attempt_at ELSE COALESCE(
         o.first_attempt_at, UTC_TIMESTAMP(6) - INTERVAL m.started_ms * 1000 MICROSECOND) END,
     o.finished_at = CASE WHEN m.status <> 'PENDING' THEN UTC_TIMESTAMP(6) END,

@@ -15,6 +15,9 @@ SELECT came_by, id, revision, idempotency_key, channel, target, destination,
        CASE WHEN isfinite(created_at)
             THEN (date_part('epoch', clock_timestamp() - created_at) * 1000)::bigint ELSE 0 END AS waited_ms,
        CASE WHEN isfinite(created_at) THEN floor(round(date_part('epoch', created_at) * 1e6) / 1000)::bigint END AS created_ms,
+       -- No attempt of a first revision has timed out. Of one that this statement cannot see yet, the channel's own time will do.
+       CASE WHEN revision > 0
+            THEN (SELECT o.deadline_ms FROM outbox o WHERE o.id = due.id AND o.revision = due.revision) END AS deadline_ms,
        ordering_key, tenant, traceparent, tracestate, priority,
        -- Asked of each row only where there are any.
        CASE WHEN (SELECT EXISTS (SELECT FROM outbox_invalid_target)) THEN EXISTS (

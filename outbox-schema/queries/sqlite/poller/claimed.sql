@@ -18,7 +18,7 @@ SELECT size.place, o.id, o.revision, coalesce(o.sent_key, o.idempotency_key) AS 
        CAST(now.ms - o.first_attempt_at AS INTEGER) AS retrying_for_ms,
        CAST(now.ms - o.created_at AS INTEGER) AS waited_ms,
        CAST(o.created_at AS INTEGER) AS created_ms,
-       o.ordering_key, o.tenant, o.traceparent, o.tracestate,
+       o.deadline_ms, o.ordering_key, o.tenant, o.traceparent, o.tracestate,
        EXISTS (SELECT 1 FROM outbox_invalid_target gone
                WHERE gone.channel = o.channel AND gone.target = o.target) AS target_is_gone
 FROM size CROSS JOIN outbox o ON o.id = size.id CROSS JOIN now

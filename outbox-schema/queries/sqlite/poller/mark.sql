@@ -4,6 +4,7 @@ SET status = m.status,
     attempts = o.attempts + m.counted,
     dead_reason = m.dead_reason,
     available_at = coalesce(now.ms + m.after_ms, o.available_at),
+    deadline_ms = coalesce(m.deadline_ms, o.deadline_ms),
     deferred_from = CASE WHEN m.spared_ms > 0 THEN now.ms + m.spared_ms
                          WHEN m.deferred THEN coalesce(o.deferred_from, o.available_at)
                          -- An unsent row may have been put aside since its claim, and is still to be brought back.
@@ -18,6 +19,7 @@ SET status = m.status,
 FROM (
     SELECT value ->> 'id' AS id, value ->> 'revision' AS revision, value ->> 'status' AS status,
            value ->> 'counted' AS counted, value ->> 'dead_reason' AS dead_reason, value ->> 'after_ms' AS after_ms,
+           value ->> 'deadline_ms' AS deadline_ms,
            value ->> 'deferred' AS deferred, value ->> 'spared_ms' AS spared_ms, value ->> 'started_ms' AS started_ms, value ->> 'receipt' AS receipt,
            value ->> 'status_code' AS status_code, value ->> 'error' AS error,
            value ->> 'error_hash' AS error_hash

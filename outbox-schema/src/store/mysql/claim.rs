@@ -76,15 +76,17 @@ impl<'a> ClaimParameters<'a> {
         })
     }
 
-    /// Walks, and writes the rows to claim and the rows that are in the way. Only then reads the claimed rows, each at
-    /// the revision that the walk found.
+    /// Walks, reads the rows to claim, each at the revision that the walk found, and writes the claim: how long it may take is
+    /// said by its rows. Then moves what is in the way.
     pub(super) async fn claim(&self, step: &mut Step) -> Result<Claimed, StoreError> {
         let (fitting, keys_left) = self.take(step).await?;
         let Fitting { taken, met, reached, asked, found, held, took_all } = fitting;
         let mut messages = Vec::new();
-        if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
-            self.insert(step, batch).await?;
+        if !taken.is_empty() {
             messages = self.read(step, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
+        }
+        if let Some(batch) = Batch::of(DOING, &taken, &messages, self.request)? {
+            self.insert(step, batch).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(step, met).await? };
         Ok(Claimed { messages, deferred, reached, asked, found, held, took_all, keys_left })

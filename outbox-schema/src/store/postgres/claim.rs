@@ -150,6 +150,7 @@ async fn claimed_of(
         .bind(millis_i64(closed.saturating_add(request.lease_ttl)))
         .bind(millis_i64(closed))
         .bind(bodies)
+        .bind(millis_i64(request.margin))
         .fetch_all(connection)
         .await
 }

@@ -122,7 +122,8 @@ impl<'a> ClaimParameters<'a> {
         })
     }
 
-    /// Walks, and writes the rows to claim and the rows that are in the way. Only then reads the claimed rows.
+    /// Walks, reads the rows to claim, and writes the claim: how long it may take is said by its rows. Then moves what is in the
+    /// way.
     pub(super) async fn claim(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
         let (due, keys_left) = match self.request.found.cloned() {
             Some(Found(due)) => (due, None),
@@ -131,9 +132,11 @@ impl<'a> ClaimParameters<'a> {
         let Fitting { taken, met, reached, asked, found, held, took_all } =
             Fitting::of(due, self.request, self.request.from);
         let mut messages = Vec::new();
-        if let Some(batch) = Batch::of(DOING, &taken, self.request)? {
-            self.insert(tx, batch).await?;
+        if !taken.is_empty() {
             messages = self.read(tx, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
+        }
+        if let Some(batch) = Batch::of(DOING, &taken, &messages, self.request)? {
+            self.insert(tx, batch).await?;
         }
         let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(tx, met).await? };
         Ok(Claimed { messages, deferred, reached, asked, found, held, took_all, keys_left })

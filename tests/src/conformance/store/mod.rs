@@ -102,6 +102,7 @@ pub fn mark(term: &TermId, claim: ClaimId, message: &Message, verdict: Verdict, 
         verdict,
         status_code: None,
         error: None,
+        deadline: None,
         told: None,
         attempt: AttemptRecord {
             number: u32::try_from(message.attempts).unwrap() + 1,

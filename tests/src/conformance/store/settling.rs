@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use outbox_schema::store::{Decided, TermCounts};
-use outbox_schema::{ChannelTerms, ClaimRequest, Dialect, Holder, InDoubtPolicy, Shard, StoreError, TermEnd, Verdict};
+use outbox_schema::{
+    ChannelTerms, ClaimRequest, Dialect, Holder, InDoubtPolicy, Mark, Shard, StoreError, Strangers, TermEnd, Verdict,
+};
 
 use super::{Outbox, delivered, http, ids, mark, once, request};
 
@@ -33,6 +35,47 @@ pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbo
     assert_eq!(settlement.decided.iter().map(|row| row.id).collect::<Vec<_>>(), [out]);
     assert!(settlement.unsettled.is_empty() && settlement.next.is_none());
     assert_eq!(outbox.count("outbox_claim").await, 0);
+}
+
+/// So may its request: no earlier settling may call it in doubt. However the claim came by the row; and no longer than a minute,
+/// whatever the row says.
+pub async fn a_claim_with_a_row_that_timed_out_settles_after_the_longer_deadline_of_that_row(outbox: &Outbox) {
+    let channels = [http()];
+    let margin = Duration::from_secs(2);
+    for (deadline, found, longest) in
+        [(4_000, false, 4_000), (4_000, true, 4_000), (500, true, 1_000), (i32::MAX, false, 60_000)]
+    {
+        let term = outbox.term(&channels).await;
+        let row = outbox.insert(&[]).await;
+        let first = request(&channels);
+        let messages = outbox.store.claim(&term, &first).await.unwrap().messages;
+        assert_eq!(messages[0].deadline_ms, None);
+        let retry = Verdict::Retry { after: Duration::ZERO };
+        let deadline = Some(Duration::from_millis(deadline.unsigned_abs().into()));
+        let timed_out = Mark { deadline, ..mark(&term, first.claim, &messages[0], retry, "in_doubt") };
+        outbox.store.mark(&[timed_out], &[first.claim]).await.unwrap();
+        outbox.insert(&[]).await;
+
+        let asks = ClaimRequest { strangers: Strangers { rows: 0, bytes: 0, ask: true }, ..request(&channels) };
+        let before = if found { Some(outbox.store.claim(&term, &asks).await.unwrap().found) } else { None };
+        let second = ClaimRequest { margin, found: before.as_ref(), ..request(&channels) };
+        let messages = outbox.store.claim(&term, &second).await.unwrap().messages;
+        assert_eq!(messages.len(), 2);
+        let again = messages.iter().find(|message| message.id() == row).unwrap();
+        assert_eq!(again.deadline(Duration::from_secs(1)).as_millis(), longest, "{deadline:?}");
+        let settling = outbox.strings(&["settling_closed_ms", "settling_ms"], "outbox_claim").await.remove(0);
+        let ttl = second.lease_ttl.as_millis();
+        assert_eq!(settling, [longest + 2_000, longest + 2_000 + ttl].map(|ms| Some(ms.to_string())), "{deadline:?}");
+
+        // A mark that says nothing of it leaves it.
+        let retry = Verdict::Retry { after: Duration::from_hours(1) };
+        outbox.store.mark(&[mark(&term, second.claim, again, retry, "retry")], &[]).await.unwrap();
+        let kept = outbox.strings(&["deadline_ms"], &format!("outbox WHERE id = {row}")).await.remove(0);
+        assert_eq!(kept, [deadline.map(|deadline| deadline.as_millis().to_string())]);
+        for table in ["outbox_claim", "outbox"] {
+            outbox.execute(&format!("DELETE FROM {table}")).await;
+        }
+    }
 }
 
 /// Its answer never came, so that nothing of it was sent.

@@ -6,13 +6,33 @@ use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::configured::ConfiguredChannel;
 use outbox_dispatcher::explain::{NotSent, explain};
 use outbox_schema::desk::{Author, Cancelled, Counted, Heartbeat, Pace, Replica, RunsBy};
-use outbox_schema::{ByHand, DeadReason, MessageId, Selection, Verdict};
-use outbox_tests::conformance::store::{Dialect, on_every_database};
+use outbox_schema::{ByHand, DeadReason, Mark, MessageId, Selection, Verdict};
+use outbox_tests::conformance::store::{Dialect, mark, on_every_database};
 
 use super::{Leader, configured, decisive, explained, explained_with, insert, names, why};
 
 fn dead(reason: DeadReason) -> Verdict {
     Verdict::Dead { reason, attempted: true, invalid_target: false }
+}
+
+#[tokio::test]
+async fn a_message_that_timed_out_says_how_long_its_next_attempt_waits_and_why() {
+    on_every_database(async |outbox| {
+        let leader = Leader::begin(outbox).await;
+        let id = insert(outbox, &[]).await;
+        for (deadline, until) in [(30, "30.0s"), (60, "1m 0s"), (3_600, "1m 0s")] {
+            outbox.execute(&format!("UPDATE outbox SET available_at = {}", outbox.moment(-1_000))).await;
+            let (claim, message) = leader.claim_one().await;
+            let again = Verdict::Retry { after: Duration::from_hours(1) };
+            let deadline = Some(Duration::from_secs(deadline));
+            leader.write(Mark { deadline, ..mark(&leader.term, claim, &message, again, "in_doubt") }).await;
+            assert_eq!(why(outbox, id).await, ["next_attempt", "longer_deadline"]);
+            let said = explained(outbox, id).await.not_sent.remove(1).sentence;
+            let begin = format!("Its next attempt waits up to {until} for an answer: one before it timed out, ");
+            assert!(said.starts_with(&begin) && said.ends_with("doubles that time, up to a minute."), "{said}");
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
