@@ -48,5 +48,5 @@ GRANT EXECUTE ON FUNCTION
     :"schema".outbox_fit, :"schema".outbox_defer_unknown, :"schema".outbox_take, :"schema".outbox_take_found,
     :"schema".outbox_taken_rows, :"schema".outbox_turns, :"schema".outbox_glance, :"schema".outbox_fitting,
     :"schema".outbox_mark, :"schema".outbox_mark_free, :"schema".outbox_mark_delivered, :"schema".outbox_settle,
-    :"schema".outbox_fresh_plans
+    :"schema".outbox_fresh_plans, :"schema".outbox_claim_rows, :"schema".outbox_look_and_claim
     TO :"dispatcher";

@@ -6,6 +6,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::destination::DestinationRoom;
+use crate::store::due::Header;
 use crate::store::fitting::DueRow;
 use crate::store::lossy::Lossy;
 use crate::{InDoubtPolicy, Message, MessageId, OutcomeTarget};
@@ -266,10 +267,30 @@ impl WalkStart {
         *self == Self::default()
     }
 
+    /// Whether a walk that begins here meets this row: it lies behind the start.
+    pub fn is_before(&self, priority: i16, us: i64, id: i64) -> bool {
+        let start = usize::try_from(priority).ok().and_then(|priority| self.0.get(priority));
+        start.is_none_or(|start| *start < Some(Place { us, id }))
+    }
+
     /// This start. For a priority that it leaves open, the start of `earlier`.
     #[must_use]
     pub fn or(self, earlier: Self) -> Self {
         Self(std::array::from_fn(|priority| self.0[priority].or(earlier.0[priority])))
+    }
+
+    /// Moves the start behind the row of that header, unless it is further on already.
+    pub fn pass_header(&mut self, header: &Header) {
+        self.pass(header.priority.into(), Place { us: header.at, id: header.id.0 });
+    }
+
+    /// This start, but no later than so long before the last of its places.
+    #[must_use]
+    pub fn no_later_than_before_last(self, moment: Duration) -> Self {
+        let Some(last) = self.0.iter().flatten().map(|place| place.us).max() else { return self };
+        let moment = i64::try_from(moment.as_micros()).unwrap_or(i64::MAX);
+        let limit = Place { us: last.saturating_sub(moment), id: 0 };
+        Self(self.0.map(|place| place.map(|place| place.min(limit))))
     }
 
     /// Moves the start behind that row, unless it is further on already.

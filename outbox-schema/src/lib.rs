@@ -111,6 +111,10 @@ pub use retention::{Pruning, Retention};
 #[cfg(feature = "dispatcher")]
 pub use rights::Role;
 #[cfg(feature = "dispatcher")]
+pub use store::due::{
+    ClaimTerms, DueRows, Header, Lane, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
+};
+#[cfg(feature = "dispatcher")]
 pub use store::trial::TrialError;
 #[cfg(feature = "dispatcher")]
 pub use store::{Store, StoreError};

@@ -2,7 +2,9 @@
 //! follow one rule: *lock first, read in a later statement, READ COMMITTED*. Locks are taken in one order: term row,
 //! claim rows by id, message rows by id.
 
+pub mod due;
 pub(crate) mod fitting;
+pub(crate) mod headers;
 pub(crate) mod hidden;
 pub(crate) mod lossy;
 pub mod mysql;

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::fingerprint::error_hash;
 use crate::store::Decided;
+use crate::store::due::ClaimTerms;
 use crate::store::fitting::DueRow;
 use crate::store::lossy::Lossy;
 use crate::store::wire::{MarkRow, as_json, millis_i64};
@@ -73,18 +74,35 @@ impl Batch {
         messages: &[Message],
         request: &ClaimRequest<'_>,
     ) -> Result<Option<Self>, StoreError> {
+        let terms = ClaimTerms {
+            channels: request.channels,
+            timeout: longest_timeout(rows, request),
+            lease_ttl: request.lease_ttl,
+            margin: request.margin,
+        };
+        let rows: Vec<_> = rows.iter().map(|row| (row.id, row.revision)).collect();
+        Self::of_rows(doing, &rows, messages, &terms)
+    }
+
+    /// The same of rows that are given by id and revision.
+    pub(crate) fn of_rows(
+        doing: &'static str,
+        rows: &[(i64, i32)],
+        messages: &[Message],
+        terms: &ClaimTerms<'_>,
+    ) -> Result<Option<Self>, StoreError> {
         if rows.is_empty() {
             return Ok(None);
         }
-        let timeout = longest_timeout(rows, request);
-        let longest = messages.iter().map(|message| message.deadline(timeout)).max().unwrap_or(timeout);
-        let closed = longest.saturating_add(request.margin);
+        let (ids, revisions): (Vec<_>, Vec<_>) = rows.iter().copied().unzip();
+        let longest = messages.iter().map(|message| message.deadline(terms.timeout)).max();
+        let terms = ClaimTerms { timeout: longest.unwrap_or(terms.timeout), ..*terms };
         Ok(Some(Self {
-            message_ids: as_json(doing, &rows.iter().map(|row| row.id).collect::<Vec<_>>())?,
-            revisions: as_json(doing, &rows.iter().map(|row| row.revision).collect::<Vec<_>>())?,
-            settling_ms: millis_i64(closed.saturating_add(request.lease_ttl)),
-            settling_closed_ms: millis_i64(closed),
-            at_most_once: as_json(doing, &request.at_most_once())?,
+            message_ids: as_json(doing, &ids)?,
+            revisions: as_json(doing, &revisions)?,
+            settling_ms: millis_i64(terms.settling()),
+            settling_closed_ms: millis_i64(terms.settling_closed()),
+            at_most_once: as_json(doing, &terms.at_most_once())?,
         }))
     }
 }

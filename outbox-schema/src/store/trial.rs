@@ -12,6 +12,7 @@ use crate::passing::passes;
 use crate::retention::{PRUNE_LOCK, PURGE, PURGE_ATTEMPTS};
 use crate::sql::AnyConnection;
 use crate::store::StoreError;
+use crate::store::due::DueRows;
 use crate::store::mysql::MySqlStore;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
@@ -77,6 +78,15 @@ impl Database {
     /// What the server, or the rights of the role, did not allow, and in which words.
     pub async fn trial(&self) -> Result<(), TrialError> {
         self.tried_store().await.map(drop)
+    }
+
+    /// The due rows of the outbox, for a poller that chooses among them.
+    pub fn due_rows(&self) -> Arc<dyn DueRows> {
+        match self {
+            Self::Postgres(pool) => Arc::new(PostgresStore::new(pool.clone())),
+            Self::MySql(pool) => Arc::new(MySqlStore::new(pool.clone())),
+            Self::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
+        }
     }
 
     /// The outbox for a poller, after such a trial.

@@ -51,6 +51,7 @@ mod lease_sentinel;
 mod lease_sqlite;
 mod log_lines;
 mod long_changes;
+mod look_plans;
 mod memory;
 mod messages;
 mod migrate;

@@ -8,7 +8,7 @@ use outbox_schema::look::Place;
 use outbox_schema::store::{HiddenLook, TermCounts};
 use outbox_schema::{ClaimId, ClaimRequest, DeadReason, Holder, Shard, Strangers, TermEnd, TermId, Turns, Verdict};
 use outbox_tests::conformance::store::{Dialect, Outbox, http, mark, on, request};
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _, raw_sql};
 use uuid::Uuid;
 
 /// What an application wrote since the table was small.
@@ -102,4 +102,175 @@ async fn a_step_that_was_planned_while_the_table_was_small_looks_rows_up_by_thei
         assert!(read < MANY, "the steps read {read} rows of a table of {MANY}");
     })
     .await;
+}
+
+/// The looks at due rows: their statements, the types and values of their parameters, and the only indexes that each may use. Each
+/// shows at most 400 rows, of 10 lanes or keys.
+const LOOKS: [(&str, &str, &str, &str, &[&str]); 5] = [
+    (
+        "look",
+        concat!(
+            include_str!("../../../outbox-schema/queries/postgres/due/shown.sql"),
+            include_str!("../../../outbox-schema/queries/postgres/due/look.sql")
+        ),
+        "smallint, timestamptz[], bigint[], bigint",
+        "0, '{-infinity,-infinity,-infinity,-infinity}', '{0,0,0,0}', 100",
+        &["outbox_due"],
+    ),
+    (
+        "newest",
+        concat!(
+            include_str!("../../../outbox-schema/queries/postgres/due/shown.sql"),
+            include_str!("../../../outbox-schema/queries/postgres/due/newest.sql")
+        ),
+        "smallint, bigint",
+        "0, 10",
+        &["outbox_due"],
+    ),
+    (
+        "look_at_lanes",
+        concat!(
+            include_str!("../../../outbox-schema/queries/postgres/due/shown.sql"),
+            include_str!("../../../outbox-schema/queries/postgres/due/look_at_lanes.sql")
+        ),
+        "smallint, varchar[], varchar[], smallint[], timestamptz[], bigint[], bigint",
+        "0, '{http,http,http,http}', '{t5,t5,t6,t6}', '{3,0,3,0}', '{-infinity,-infinity,-infinity,-infinity}', '{0,0,0,0}', 100",
+        &["outbox_turns", "outbox_due"],
+    ),
+    (
+        "next_lanes",
+        include_str!("../../../outbox-schema/queries/postgres/due/next_lanes.sql"),
+        "smallint, bigint, bigint, bigint",
+        "0, -9223372036854775808, 10, 10",
+        &["outbox_turns", "outbox_due"],
+    ),
+    (
+        "next_keys",
+        include_str!("../../../outbox-schema/queries/postgres/due/next_keys.sql"),
+        "smallint, bigint, bigint, bigint, varchar[]",
+        "0, -9223372036854775808, 10, 10, '{http}'",
+        &["outbox_ordered", "outbox_halting"],
+    ),
+];
+
+/// When a table was analysed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Analysed {
+    Never,
+    WhileEmpty,
+    WhileFull,
+}
+
+/// An outbox of its own whose table was analysed then, and a session that has made its plans: while the table was empty, unless it was
+/// analysed while it was full.
+async fn planned(outbox: &Outbox, analysed: Analysed, statements: &[String]) -> PgConnection {
+    let mut connection = PgConnection::connect(outbox.url()).await.unwrap();
+    let rows = std::env::var("OUTBOX_TEST_ROWS").map_or(20_000, |rows| rows.parse::<i64>().unwrap());
+    let fill = format!(
+        "INSERT INTO outbox (channel, target, payload, tenant, available_at)
+         SELECT 'http', 'https://h' || i % 50 || '.example/', '{{}}', 't' || i % 20, now() - interval '1 h' FROM generate_series(1, {rows}) i;
+         INSERT INTO outbox (channel, target, payload, ordering_key, available_at)
+         SELECT 'http', '/hook', '{{}}', 'k' || i % 100, now() - interval '1 h' FROM generate_series(1, {rows} / 4) i;
+         INSERT INTO outbox (channel, target, payload, ordering_key, status, revision, dead_reason)
+         SELECT 'http', '/hook', '{{}}', 'x' || i % 100, 'DEAD', 1, 'permanent' FROM generate_series(1, {rows} / 8) i"
+    );
+    let mut run =
+        async |sql: &str| raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await.map(drop).unwrap();
+    run("ALTER TABLE outbox SET (autovacuum_enabled = off)").await;
+    if analysed == Analysed::WhileEmpty {
+        run("ANALYZE outbox").await;
+    }
+    for statement in statements {
+        run(statement).await;
+    }
+    run(&fill).await;
+    if analysed == Analysed::WhileFull {
+        run("ANALYZE outbox").await;
+    }
+    connection
+}
+
+#[tokio::test]
+async fn each_look_at_due_rows_reads_a_stretch_of_one_index_and_sorts_nothing() {
+    for analysed in [Analysed::Never, Analysed::WhileEmpty, Analysed::WhileFull] {
+        on(Dialect::Postgres, async |outbox: &Outbox| {
+            let session = include_str!("../../../outbox-schema/queries/postgres/due/session.sql").to_owned();
+            let prepared = LOOKS.map(|(name, look, types, values, _)| {
+                format!("PREPARE {name} ({types}) AS {look}; EXECUTE {name} ({values})")
+            });
+            let mut connection = planned(outbox, analysed, &[&[session][..], &prepared].concat()).await;
+            for (name, _, _, values, indexes) in LOOKS {
+                let explain = format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) EXECUTE {name} ({values})");
+                let plan = raw_sql(AssertSqlSafe(explain)).fetch_all(&mut connection).await.unwrap();
+                let plan: Vec<String> = plan.iter().map(|line| line.get(0)).collect();
+                let shown = format!("{name}, {analysed:?}:\n{}", plan.join("\n"));
+                assert!(
+                    !plan.iter().any(|line| ["Sort", "Seq Scan", "Bitmap"].iter().any(|bad| line.contains(bad))),
+                    "{shown}"
+                );
+                let scans: Vec<&String> = plan.iter().filter(|line| line.contains(" on outbox ")).collect();
+                let allowed =
+                    |line: &str| indexes.iter().any(|index| line.contains(&format!(" using {index} on outbox ")));
+                assert!(!scans.is_empty() && scans.iter().all(|line| allowed(line)), "{shown}");
+                let read: f64 = scans.iter().map(|line| number(line, "rows=") * number(line, "loops=")).sum();
+                assert!(read > 0.0 && read < 500.0, "{read} rows are read: {shown}");
+                let mut of_outbox = false;
+                for line in &plan {
+                    of_outbox = if line.contains("->") { line.contains(" on outbox ") } else { of_outbox };
+                    assert!(!of_outbox || !line.contains("Rows Removed by Filter"), "{shown}");
+                }
+            }
+        })
+        .await;
+    }
+}
+
+/// The number behind the last such word of a line.
+fn number(line: &str, word: &str) -> f64 {
+    let behind = line.rsplit(word).next().unwrap();
+    behind[..behind.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(behind.len())].parse().unwrap_or(0.0)
+}
+
+/// The rows of the outbox that this session has read, as far as it has not told the server yet: one after the other, and by an index.
+async fn read_here(connection: &mut PgConnection) -> (i64, i64) {
+    let read = "SELECT seq_tup_read, idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'outbox'";
+    sqlx::query_as(read).fetch_one(connection).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_claim_of_rows_reads_no_others() {
+    let claim = |ids: &str| {
+        format!(
+            "SELECT outbox_claim_rows(0::smallint, epoch, holder, gen_random_uuid(), ids, ids_revisions, '{{http}}', '{{1000}}', '{{http}}',
+                                      '{{}}', 1000, 1000)
+             FROM outbox_term, (SELECT array_agg(id) AS ids, array_agg(0) AS ids_revisions FROM ({ids}) AS listed (id)) AS asked"
+        )
+    };
+    let look_and_claim =
+        "SELECT outbox_look_and_claim(0::smallint, epoch, holder, gen_random_uuid(), '{-infinity,-infinity,-infinity,-infinity}',
+                                      '{0,0,0,0}', 100, '{}', '{}', '{}', 1000, '{http}', '{1000}', '{http}', '{}', 1000, 1000)
+         FROM outbox_term";
+    for analysed in [Analysed::Never, Analysed::WhileEmpty, Analysed::WhileFull] {
+        on(Dialect::Postgres, async |outbox: &Outbox| {
+            begin_term(outbox).await;
+            let mut connection = planned(outbox, analysed, &[claim("SELECT 1 AS id"), look_and_claim.to_owned()]).await;
+            // 100 rows without a key, and 100 of as many keys.
+            let ids = "SELECT id FROM generate_series(1, 100) id UNION ALL
+                       SELECT (SELECT max(id) FROM outbox WHERE ordering_key LIKE 'k%') - 100 + n FROM generate_series(1, 100) n";
+            let ids: Vec<i64> = sqlx::query_scalar(ids).fetch_all(&mut connection).await.unwrap();
+            let values: Vec<String> = ids.iter().map(|id| format!("({id})")).collect();
+            let claim = claim(&format!("VALUES {}", values.join(", ")));
+            for claim in [&claim, look_and_claim] {
+                raw_sql("BEGIN").execute(&mut connection).await.unwrap();
+                let before = read_here(&mut connection).await;
+                raw_sql(AssertSqlSafe(claim.to_owned())).execute(&mut connection).await.unwrap();
+                let after = read_here(&mut connection).await;
+                let (in_sequence, by_index) = (after.0 - before.0, after.1 - before.1);
+                let shown = format!("{analysed:?}: {in_sequence} and {by_index} rows: {claim}");
+                assert!(in_sequence == 0 && (100..=500).contains(&by_index), "{shown}");
+                raw_sql("ROLLBACK").execute(&mut connection).await.unwrap();
+            }
+        })
+        .await;
+    }
 }

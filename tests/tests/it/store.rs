@@ -1,8 +1,8 @@
 //! Every store does the same: each behaviour, a test on every database.
 
 use outbox_tests::conformance::store::{
-    Dialect, claims, defaults, destinations, halting, hidden, locks, marks, odd_rows, on, ordering, outcomes, settling,
-    starts, strangers, terms, turns,
+    Dialect, claims, defaults, destinations, due, halting, hidden, locks, marks, odd_rows, on, ordering, outcomes,
+    settling, starts, strangers, terms, turns,
 };
 
 /// Makes a module of each behaviour, and in it a test for each database: a failure names its database.
@@ -192,6 +192,48 @@ on_every_database! {
         a_row_that_is_due_since_before_all_time_is_claimed,
         a_channel_whose_name_ends_in_a_space_is_refused,
     ],
+    due: [
+        a_header_says_what_decides_about_its_row,
+        a_look_shows_due_rows_by_priority_and_age,
+        a_look_leaves_out_what_is_not_due_or_has_a_key,
+        looks_that_go_on_show_each_row_once,
+        looks_get_past_times_that_are_no_moment,
+        the_newest_that_were_never_tried_are_shown_the_newest_first,
+        a_look_at_lanes_shows_what_each_of_them_has,
+        lanes_whose_names_share_a_number_are_told_apart,
+        steps_along_the_lanes_meet_each_once_and_end,
+        steps_along_the_ordering_keys_meet_each_once_and_end,
+        a_dead_letter_halts_those_behind_it_in_looks_and_claims,
+        rows_are_claimed_by_what_a_look_showed,
+        rows_that_are_not_as_they_were_seen_are_not_claimed,
+        a_claim_that_gets_no_row_leaves_nothing,
+        of_an_ordering_key_only_the_first_is_claimed,
+        a_claim_of_rows_repeated_under_its_id_is_made_once,
+        a_claim_of_rows_needs_the_present_term,
+        a_row_that_is_too_large_for_its_channel_is_claimed_unread,
+        what_a_claim_of_rows_left_in_doubt_is_settled,
+        a_row_that_is_asked_for_twice_is_claimed_once,
+        a_look_claims_at_once_what_is_little,
+        a_look_that_claims_passes_over_what_is_known,
+        a_look_claims_nothing_of_an_unknown_channel,
+        tries_of_one_claim_of_rows_that_overlap_make_it_once,
+        a_row_that_comes_back_is_claimed_at_its_new_revision,
+    ],
+}
+
+#[tokio::test]
+async fn names_that_are_not_utf_8_keep_no_step_from_the_lanes_and_keys_behind_them_on_sqlite() {
+    on(Dialect::Sqlite, due::names_that_are_not_utf_8_keep_no_step_from_the_lanes_and_keys_behind_them).await;
+}
+
+#[tokio::test]
+async fn a_row_that_somebody_has_locked_is_left_and_the_others_are_claimed_on_mysql() {
+    on(Dialect::MySql, due::a_row_that_somebody_has_locked_is_left_and_the_others_are_claimed).await;
+}
+
+#[tokio::test]
+async fn a_row_that_is_being_taken_back_is_left_and_the_others_are_claimed_on_postgres() {
+    on(Dialect::Postgres, due::a_row_that_is_being_taken_back_is_left_and_the_others_are_claimed).await;
 }
 
 #[tokio::test]

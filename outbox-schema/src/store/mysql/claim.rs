@@ -1,6 +1,7 @@
 //! Claims: made, and read again where the answer was lost.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
 use sqlx::FromRow;
 use sqlx::types::Json;
@@ -15,7 +16,10 @@ use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
 use crate::store::turns::{FEW, NEWEST, Parts, TurnRow, in_turn, may_glance, open_tenants};
 use crate::store::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, OrderingKey, StoreError, TermId, Turns, WalkStart};
+use crate::{
+    ClaimId, ClaimRequest, Claimed, KeyStretch, Message, MessageId, OrderingKey, Shard, StoreError, TermId, Turns,
+    WalkStart,
+};
 
 pub(super) const DOING: &str = "claiming due messages";
 
@@ -29,7 +33,7 @@ pub(super) struct ClaimParameters<'a> {
 }
 
 /// The cancellations that applications may make beside a claim.
-enum Cancellations {
+pub(super) enum Cancellations {
     /// A cancellation is open, or may be.
     Open,
     /// New cancellations wait for the claim.
@@ -47,16 +51,9 @@ impl MySqlStore {
     ) -> Result<Claimed, StoreError> {
         let asked = ClaimParameters::of(term, request)?;
         let mut step = self.begin(DOING).await?;
-        let locked: Option<ClaimTermRow> = sqlx::query_as(query!("mysql/poller/claim_lock"))
-            .bind(request.claim.0.to_string())
-            .bind(term.shard.0)
-            .fetch_optional(&mut *step)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
-
-        let claimed = if locked.is_some_and(|row| row.made) {
-            asked.made(&mut step).await?
+        let claimed = if lock_term(&mut step, term, request.claim).await? {
+            let messages = made(&mut step, request.claim, &asked.channels).await?;
+            Claimed { messages, ..Claimed::default() }
         } else {
             asked.claim(&mut step).await?
         };
@@ -83,31 +80,27 @@ impl<'a> ClaimParameters<'a> {
         let Fitting { taken, met, reached, asked, found, held, took_all } = fitting;
         let mut messages = Vec::new();
         if !taken.is_empty() {
-            messages = self.read(step, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
+            let claimed = taken.iter().map(|row| (row.id, row.revision)).collect();
+            messages = read(step, claimed, &self.channels).await?;
         }
         if let Some(batch) = Batch::of(DOING, &taken, &messages, self.request)? {
-            self.insert(step, batch).await?;
+            insert(step, self.term, self.request.claim, batch).await?;
         }
-        let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(step, met).await? };
+        let mut deferred = BTreeMap::new();
+        if !met.is_empty() {
+            let delay = self.request.unknown_channel_delay;
+            deferred =
+                defer(step, self.term.shard, met, (&as_json(DOING, self.request.excluded)?, &self.channels), delay)
+                    .await?;
+        }
         Ok(Claimed { messages, deferred, reached, asked, found, held, took_all, keys_left })
-    }
-
-    /// Reads an earlier claim again, since the answer to that call was lost.
-    async fn made(&self, step: &mut Step) -> Result<Claimed, StoreError> {
-        let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) = sqlx::query_as(query!("mysql/poller/claim_made"))
-            .bind(self.request.claim.0.to_string())
-            .fetch_one(&mut **step)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        let messages = self.read(step, ids.0.into_iter().zip(revisions.0).collect()).await?;
-        Ok(Claimed { messages, ..Claimed::default() })
     }
 
     /// Walks. Beside a cancellation, it locks the rows that it found until the claim has committed, so that no
     /// application cancels them meanwhile. Rows that another transaction has locked are left alone. Where a walk found no
     /// other rows, it goes on behind them. Says also which ordering keys it did not look at.
     async fn take(&self, step: &mut Step) -> Result<(Fitting, Option<OrderingKey>), StoreError> {
-        let cancellations = self.hold_back_cancellations(step).await?;
+        let cancellations = hold_back_cancellations(step, self.term).await?;
         let no_keys = matches!(cancellations, Cancellations::HeldBack { keys_wait: false });
         let looks = !no_keys && self.request.found.is_none();
         let heads = if looks { self.heads(step).await? } else { Heads::default() };
@@ -168,16 +161,6 @@ impl<'a> ClaimParameters<'a> {
             }
             Some(_) | None => Ok(due),
         }
-    }
-
-    /// Lets new cancellations wait until the claim has committed, where none is open already.
-    async fn hold_back_cancellations(&self, step: &mut Step) -> Result<Cancellations, StoreError> {
-        let keyed: Option<bool> = sqlx::query_scalar(query!("mysql/poller/claim_undisturbed"))
-            .bind(self.term.shard.0)
-            .fetch_optional(&mut **step)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        Ok(keyed.map_or(Cancellations::Open, |keys_wait| Cancellations::HeldBack { keys_wait }))
     }
 
     /// The heads of the requested ordering keys, due or not, and of new ones where these are not all.
@@ -397,83 +380,124 @@ impl<'a> ClaimParameters<'a> {
             .map_err(|error| failed(DOING, error))?;
         Ok(heads.into_iter().flatten().collect())
     }
+}
 
-    async fn insert(&self, step: &mut Step, batch: Batch) -> Result<(), StoreError> {
-        sqlx::query(query!("mysql/poller/claim_insert"))
-            .bind(self.request.claim.0.to_string())
-            .bind(self.term.shard.0)
-            .bind(self.term.epoch.0)
-            .bind(self.term.holder.as_str())
-            .bind(batch.message_ids)
-            .bind(batch.revisions)
-            .bind(batch.settling_ms)
-            .bind(batch.settling_closed_ms)
-            .bind(batch.at_most_once)
-            .execute(&mut **step)
-            .await
-            .map(drop)
-            .map_err(|error| match error.as_database_error() {
-                // An earlier try of the same claim has committed meanwhile. The next try finds it.
-                Some(database) if database.is_unique_violation() => {
-                    StoreError::Unavailable { doing: DOING, source: error.into() }
-                }
-                Some(_) | None => failed(DOING, error),
-            })
-    }
+/// Locks the term, and requires that it is still this one. Says whether this claim was made by an earlier try.
+pub(super) async fn lock_term(step: &mut Step, term: &TermId, claim: ClaimId) -> Result<bool, StoreError> {
+    let locked: Option<ClaimTermRow> = sqlx::query_as(query!("mysql/poller/claim_lock"))
+        .bind(claim.0.to_string())
+        .bind(term.shard.0)
+        .fetch_optional(&mut **step)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
+    Ok(locked.is_some_and(|row| row.made))
+}
 
-    /// The rows of a claim that may still be sent under it, in their order. Where the database cannot give what they say all
-    /// together, each is read by itself.
-    async fn read(&self, step: &mut Step, claimed: Vec<(i64, i32)>) -> Result<Vec<Message>, StoreError> {
-        let claimed = as_json(DOING, &claimed)?;
-        match self.rows(step, &claimed, true).await {
-            Err(StoreError::Refused { .. }) => {}
-            read => return read,
-        }
-        let mut messages = self.rows(step, &claimed, false).await?;
-        for message in messages.iter_mut().filter(|message| !message.too_large) {
-            let body = sqlx::query_as(query!("mysql/poller/claimed_body"))
-                .bind(message.id)
-                .bind(message.revision)
-                .fetch_one(&mut **step)
-                .await;
-            message.read_apart(body.map_err(|error| failed(DOING, error)))?;
-        }
-        Ok(messages)
-    }
+/// Lets new cancellations wait until the claim has committed, where none is open already.
+pub(super) async fn hold_back_cancellations(step: &mut Step, term: &TermId) -> Result<Cancellations, StoreError> {
+    let keyed: Option<bool> = sqlx::query_scalar(query!("mysql/poller/claim_undisturbed"))
+        .bind(term.shard.0)
+        .fetch_optional(&mut **step)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    Ok(keyed.map_or(Cancellations::Open, |keys_wait| Cancellations::HeldBack { keys_wait }))
+}
 
-    async fn rows(&self, step: &mut Step, claimed: &str, bodies: bool) -> Result<Vec<Message>, StoreError> {
-        let rows = sqlx::query_as(query!("mysql/poller/claimed"))
-            .bind(bodies)
-            .bind(bodies)
-            .bind(claimed)
-            .bind(&self.channels)
-            .fetch_all(&mut **step)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        Ok(ReadRow::in_order(rows))
-    }
+/// Reads an earlier claim again, since the answer to that call was lost.
+pub(super) async fn made(step: &mut Step, claim: ClaimId, channels: &str) -> Result<Vec<Message>, StoreError> {
+    let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) = sqlx::query_as(query!("mysql/poller/claim_made"))
+        .bind(claim.0.to_string())
+        .fetch_one(&mut **step)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    read(step, ids.0.into_iter().zip(revisions.0).collect(), channels).await
+}
 
-    /// Defers the rows that the walk met, and those that wait close behind them. Returns how many rows of each channel these
-    /// were.
-    async fn defer(&self, step: &mut Step, mut met: Met) -> Result<BTreeMap<String, u64>, StoreError> {
-        let excluded = as_json(DOING, self.request.excluded)?;
-        let mut behind = sqlx::query_as(query!("mysql/poller/defer_behind"));
-        for _priority in 0..PRIORITIES {
-            behind = behind.bind(self.term.shard.0).bind(&excluded);
-        }
-        let behind: sqlx::Result<Vec<(i64, String)>> = behind.bind(&self.channels).fetch_all(&mut **step).await;
-        let behind = behind.map_err(|error| failed(DOING, error))?;
-        let ids: Vec<_> = behind.iter().map(|(id, _)| MessageId(*id)).collect();
-        let free = lock_free(step, &ids).await?;
-        met.extend(behind.into_iter().filter(|(id, _)| free.contains_key(id)));
-        sqlx::query(query!("mysql/poller/defer"))
-            .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
-            .bind(millis_i64(self.request.unknown_channel_delay))
-            .execute(&mut **step)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        Ok(by_channel(met.into_values()))
+pub(super) async fn insert(step: &mut Step, term: &TermId, claim: ClaimId, batch: Batch) -> Result<(), StoreError> {
+    sqlx::query(query!("mysql/poller/claim_insert"))
+        .bind(claim.0.to_string())
+        .bind(term.shard.0)
+        .bind(term.epoch.0)
+        .bind(term.holder.as_str())
+        .bind(batch.message_ids)
+        .bind(batch.revisions)
+        .bind(batch.settling_ms)
+        .bind(batch.settling_closed_ms)
+        .bind(batch.at_most_once)
+        .execute(&mut **step)
+        .await
+        .map(drop)
+        .map_err(|error| match error.as_database_error() {
+            // An earlier try of the same claim has committed meanwhile. The next try finds it.
+            Some(database) if database.is_unique_violation() => {
+                StoreError::Unavailable { doing: DOING, source: error.into() }
+            }
+            Some(_) | None => failed(DOING, error),
+        })
+}
+
+/// The rows of a claim that may still be sent under it, in their order. Where the database cannot give what they say all
+/// together, each is read by itself.
+pub(super) async fn read(
+    step: &mut Step,
+    claimed: Vec<(i64, i32)>,
+    channels: &str,
+) -> Result<Vec<Message>, StoreError> {
+    let claimed = as_json(DOING, &claimed)?;
+    match rows(step, &claimed, channels, true).await {
+        Err(StoreError::Refused { .. }) => {}
+        read => return read,
     }
+    let mut messages = rows(step, &claimed, channels, false).await?;
+    for message in messages.iter_mut().filter(|message| !message.too_large) {
+        let body = sqlx::query_as(query!("mysql/poller/claimed_body"))
+            .bind(message.id)
+            .bind(message.revision)
+            .fetch_one(&mut **step)
+            .await;
+        message.read_apart(body.map_err(|error| failed(DOING, error)))?;
+    }
+    Ok(messages)
+}
+
+async fn rows(step: &mut Step, claimed: &str, channels: &str, bodies: bool) -> Result<Vec<Message>, StoreError> {
+    let rows = sqlx::query_as(query!("mysql/poller/claimed"))
+        .bind(bodies)
+        .bind(bodies)
+        .bind(claimed)
+        .bind(channels)
+        .fetch_all(&mut **step)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    Ok(ReadRow::in_order(rows))
+}
+
+/// Defers rows of unknown channels, and those that wait close behind the first due ones, but for those excluded. Returns how many
+/// rows of each channel these were.
+pub(super) async fn defer(
+    step: &mut Step,
+    shard: Shard,
+    mut met: Met,
+    (excluded, channels): (&str, &str),
+    delay: Duration,
+) -> Result<BTreeMap<String, u64>, StoreError> {
+    let mut behind = sqlx::query_as(query!("mysql/poller/defer_behind"));
+    for _priority in 0..PRIORITIES {
+        behind = behind.bind(shard.0).bind(excluded);
+    }
+    let behind: sqlx::Result<Vec<(i64, String)>> = behind.bind(channels).fetch_all(&mut **step).await;
+    let behind = behind.map_err(|error| failed(DOING, error))?;
+    let ids: Vec<_> = behind.iter().map(|(id, _)| MessageId(*id)).collect();
+    let free = lock_free(step, &ids).await?;
+    met.extend(behind.into_iter().filter(|(id, _)| free.contains_key(id)));
+    sqlx::query(query!("mysql/poller/defer"))
+        .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
+        .bind(millis_i64(delay))
+        .execute(&mut **step)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    Ok(by_channel(met.into_values()))
 }
 
 /// The rows that must be looked up: the heads that are not excluded themselves, and the excluded rows that may have the

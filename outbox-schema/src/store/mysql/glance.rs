@@ -77,6 +77,6 @@ pub(super) fn channel_number(name: &str) -> i64 {
     crc32(name) & 0x7fff
 }
 
-fn crc32(text: &str) -> i64 {
+pub(super) fn crc32(text: &str) -> i64 {
     i64::from(CRC32.checksum(text.as_bytes()))
 }

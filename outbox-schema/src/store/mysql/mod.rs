@@ -3,6 +3,7 @@
 //! A group travels as one JSON text in one statement: neither server has arrays, and the two share no RETURNING.
 
 mod claim;
+mod due;
 pub(super) mod errors;
 mod glance;
 mod mark;

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use sqlx::{PgConnection, PgPool};
+use sqlx::{Executor, PgConnection, PgPool};
 use tokio::sync::watch;
 
 use crate::database::HOLDS_STILL;
@@ -17,12 +17,19 @@ pub(super) struct LoopConnection {
     /// Raised where the connection was asked in vain.
     silences: watch::Sender<()>,
     connection: Arc<Mutex<Option<(PgConnection, Instant)>>>,
+    /// What each connection is told once.
+    session: Option<&'static str>,
 }
 
 impl LoopConnection {
     /// No connection yet. The first one is made as `pool` makes its own.
     pub(super) fn new(pool: PgPool, silences: watch::Sender<()>) -> Self {
-        Self { pool, silences, connection: Arc::default() }
+        Self { pool, silences, connection: Arc::default(), session: None }
+    }
+
+    /// The same for connections of which each is told this once.
+    pub(super) fn with_session(self, session: &'static str) -> Self {
+        Self { session: Some(session), ..self }
     }
 
     /// The kept connection, if it still works, or a new one. The caller returns it with [`Self::keep`]. After an error,
@@ -56,6 +63,9 @@ impl LoopConnection {
         loop {
             let mut connection = acquire(&self.pool).await?.detach();
             if answers(&mut connection).await {
+                if let Some(session) = self.session {
+                    connection.execute(session).await?;
+                }
                 return Ok(connection);
             }
         }

@@ -3,6 +3,7 @@
 
 mod claim;
 mod claimed;
+mod due;
 pub(super) mod errors;
 mod loop_connection;
 mod mark;
@@ -36,6 +37,8 @@ pub struct PostgresStore {
     pool: PgPool,
     /// The connection for the loop's calls, one at a time: terms and claims.
     of_the_loop: LoopConnection,
+    /// The connection for looks, one at a time.
+    of_the_looks: LoopConnection,
     /// Raised where a call got no answer.
     silences: watch::Sender<()>,
 }
@@ -44,7 +47,8 @@ impl PostgresStore {
     /// The store behind `pool`, whose connections were made by [`crate::Database::connect`].
     pub fn new(pool: PgPool) -> Self {
         let silences = watch::Sender::default();
-        Self { of_the_loop: LoopConnection::new(pool.clone(), silences.clone()), pool, silences }
+        let kept = || LoopConnection::new(pool.clone(), silences.clone());
+        Self { of_the_loop: kept(), of_the_looks: kept().with_session(query!("postgres/due/session")), pool, silences }
     }
 
     /// A connection for one piece of work: in a transaction where the work is more than one statement.

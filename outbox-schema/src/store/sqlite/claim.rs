@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use sqlx::SqliteTransaction;
 use sqlx::types::Json;
+use sqlx::{Executor, Sqlite, SqliteTransaction};
 
 use super::SqliteStore;
 use super::errors::failed;
@@ -15,9 +16,12 @@ use crate::store::rows::{Met, ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow};
 use crate::store::turns::{FEW, NEWEST, Parts, TurnRow, in_turn, may_glance, open_tenants};
 use crate::store::wire::{ChannelRow, as_json, millis_i64};
-use crate::{ClaimRequest, Claimed, KeyStretch, Message, MessageId, OrderingKey, StoreError, TermId, Turns, WalkStart};
+use crate::{
+    ClaimId, ClaimRequest, Claimed, KeyStretch, Message, MessageId, OrderingKey, Shard, StoreError, TermId, Turns,
+    WalkStart,
+};
 
-const DOING: &str = "claiming due messages";
+pub(super) const DOING: &str = "claiming due messages";
 
 /// The most tenants of a channel that a claim looks at: meanwhile nobody else writes into the file.
 const MOST_TENANTS: u32 = 256;
@@ -68,16 +72,12 @@ impl SqliteStore {
             return Ok(Claimed { took_all: true, ..Claimed::default() });
         }
         let mut tx = self.begin(DOING).await?;
-        let locked: Option<ClaimTermRow> = sqlx::query_as(query!("sqlite/poller/claim_term"))
-            .bind(term.shard.0)
-            .bind(request.claim.0.to_string())
-            .fetch_optional(&mut *tx)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        TermRow::require(locked.as_ref().map(|row| &row.term), term)?;
-
-        let claimed =
-            if locked.is_some_and(|row| row.made) { asked.made(&mut tx).await? } else { asked.claim(&mut tx).await? };
+        let claimed = if is_made(&mut *tx, term, request.claim).await? {
+            let messages = made(&mut tx, request.claim, &asked.channels).await?;
+            Claimed { messages, ..Claimed::default() }
+        } else {
+            asked.claim(&mut tx).await?
+        };
         tx.commit().await.map_err(|error| failed(DOING, error))?;
         Ok(claimed)
     }
@@ -133,24 +133,18 @@ impl<'a> ClaimParameters<'a> {
             Fitting::of(due, self.request, self.request.from);
         let mut messages = Vec::new();
         if !taken.is_empty() {
-            messages = self.read(tx, taken.iter().map(|row| (row.id, row.revision)).collect()).await?;
+            let claimed = taken.iter().map(|row| (row.id, row.revision)).collect();
+            messages = read(tx, claimed, &self.channels).await?;
         }
         if let Some(batch) = Batch::of(DOING, &taken, &messages, self.request)? {
-            self.insert(tx, batch).await?;
+            insert(tx, self.term, self.request.claim, batch).await?;
         }
-        let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(tx, met).await? };
+        let mut deferred = BTreeMap::new();
+        if !met.is_empty() {
+            let delay = self.request.unknown_channel_delay;
+            deferred = defer(tx, self.term.shard, met, (&self.excluded, &self.channels), delay).await?;
+        }
         Ok(Claimed { messages, deferred, reached, asked, found, held, took_all, keys_left })
-    }
-
-    /// Reads an earlier claim again, since the answer to that call was lost.
-    async fn made(&self, tx: &mut SqliteTransaction<'static>) -> Result<Claimed, StoreError> {
-        let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) = sqlx::query_as(query!("sqlite/poller/claim_made"))
-            .bind(self.request.claim.0.to_string())
-            .fetch_one(&mut **tx)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        let messages = self.read(tx, ids.0.into_iter().zip(revisions.0).collect()).await?;
-        Ok(Claimed { messages, ..Claimed::default() })
     }
 
     /// What is due, in the order in which it is to go, and which ordering keys were not looked at.
@@ -358,87 +352,124 @@ impl<'a> ClaimParameters<'a> {
             .fetch_all(&mut **tx)
             .await
     }
+}
 
-    /// The rows of a claim that may still be sent under it, in their order. Where the database cannot give what they say all
-    /// together, each is read by itself.
-    async fn read(
-        &self,
-        tx: &mut SqliteTransaction<'static>,
-        claimed: Vec<(i64, i32)>,
-    ) -> Result<Vec<Message>, StoreError> {
-        let claimed = as_json(DOING, &claimed)?;
-        match self.rows(tx, &claimed, true).await {
-            Err(StoreError::Refused { .. }) => {}
-            read => return read,
-        }
-        let mut messages = self.rows(tx, &claimed, false).await?;
-        for message in messages.iter_mut().filter(|message| !message.too_large) {
-            let body: Result<(Lossy<String>, Lossy<Option<String>>), _> =
-                sqlx::query_as(query!("sqlite/poller/claimed_body"))
-                    .bind(message.id)
-                    .bind(message.revision)
-                    .fetch_one(&mut **tx)
-                    .await;
-            let body = body.map(|(payload, headers)| (payload.into(), headers.into()));
-            message.read_apart(body.map_err(|error| failed(DOING, error)))?;
-        }
-        Ok(messages)
-    }
+/// Requires that the term is still this one. Says whether this claim was made by an earlier try.
+pub(super) async fn is_made(
+    executor: impl Executor<'_, Database = Sqlite>,
+    term: &TermId,
+    claim: ClaimId,
+) -> Result<bool, StoreError> {
+    let found: Option<ClaimTermRow> = sqlx::query_as(query!("sqlite/poller/claim_term"))
+        .bind(term.shard.0)
+        .bind(claim.0.to_string())
+        .fetch_optional(executor)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    TermRow::require(found.as_ref().map(|row| &row.term), term)?;
+    Ok(found.is_some_and(|row| row.made))
+}
 
-    async fn rows(
-        &self,
-        tx: &mut SqliteTransaction<'static>,
-        claimed: &str,
-        bodies: bool,
-    ) -> Result<Vec<Message>, StoreError> {
-        let rows = sqlx::query_as(query!("sqlite/poller/claimed"))
-            .bind(claimed)
-            .bind(&self.channels)
-            .bind(bodies)
-            .fetch_all(&mut **tx)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        Ok(ReadRow::in_order(rows))
-    }
+/// Reads an earlier claim again, since the answer to that call was lost.
+pub(super) async fn made(
+    tx: &mut SqliteTransaction<'static>,
+    claim: ClaimId,
+    channels: &str,
+) -> Result<Vec<Message>, StoreError> {
+    let (ids, revisions): (Json<Vec<i64>>, Json<Vec<i32>>) = sqlx::query_as(query!("sqlite/poller/claim_made"))
+        .bind(claim.0.to_string())
+        .fetch_one(&mut **tx)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    read(tx, ids.0.into_iter().zip(revisions.0).collect(), channels).await
+}
 
-    async fn insert(&self, tx: &mut SqliteTransaction<'static>, batch: Batch) -> Result<(), StoreError> {
-        sqlx::query(query!("sqlite/poller/claim_insert"))
-            .bind(self.request.claim.0.to_string())
-            .bind(self.term.shard.0)
-            .bind(self.term.epoch.0)
-            .bind(self.term.holder.as_str())
-            .bind(batch.message_ids)
-            .bind(batch.revisions)
-            .bind(batch.settling_ms)
-            .bind(batch.settling_closed_ms)
-            .bind(batch.at_most_once)
-            .execute(&mut **tx)
-            .await
-            .map(drop)
-            .map_err(|error| failed(DOING, error))
-    }
+pub(super) async fn insert(
+    tx: &mut SqliteTransaction<'static>,
+    term: &TermId,
+    claim: ClaimId,
+    batch: Batch,
+) -> Result<(), StoreError> {
+    sqlx::query(query!("sqlite/poller/claim_insert"))
+        .bind(claim.0.to_string())
+        .bind(term.shard.0)
+        .bind(term.epoch.0)
+        .bind(term.holder.as_str())
+        .bind(batch.message_ids)
+        .bind(batch.revisions)
+        .bind(batch.settling_ms)
+        .bind(batch.settling_closed_ms)
+        .bind(batch.at_most_once)
+        .execute(&mut **tx)
+        .await
+        .map(drop)
+        .map_err(|error| failed(DOING, error))
+}
 
-    /// Defers the rows that the walk met, and those that wait close behind them. Returns how many rows of each channel these
-    /// were.
-    async fn defer(
-        &self,
-        tx: &mut SqliteTransaction<'static>,
-        mut met: Met,
-    ) -> Result<BTreeMap<String, u64>, StoreError> {
-        let behind: Vec<(i64, Lossy<String>)> = sqlx::query_as(query!("sqlite/poller/defer_behind"))
-            .bind(self.term.shard.0)
-            .bind(&self.excluded)
-            .bind(&self.channels)
-            .fetch_all(&mut **tx)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        met.extend(behind.into_iter().map(|(id, channel)| (id, channel.into())));
-        sqlx::query(query!("sqlite/poller/defer"))
-            .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
-            .bind(millis_i64(self.request.unknown_channel_delay))
-            .execute(&mut **tx)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        Ok(by_channel(met.into_values()))
+/// The rows of a claim that may still be sent under it, in their order. Where the database cannot give what they say all
+/// together, each is read by itself.
+pub(super) async fn read(
+    tx: &mut SqliteTransaction<'static>,
+    claimed: Vec<(i64, i32)>,
+    channels: &str,
+) -> Result<Vec<Message>, StoreError> {
+    let claimed = as_json(DOING, &claimed)?;
+    match rows(tx, &claimed, channels, true).await {
+        Err(StoreError::Refused { .. }) => {}
+        read => return read,
     }
+    let mut messages = rows(tx, &claimed, channels, false).await?;
+    for message in messages.iter_mut().filter(|message| !message.too_large) {
+        let body: Result<(Lossy<String>, Lossy<Option<String>>), _> =
+            sqlx::query_as(query!("sqlite/poller/claimed_body"))
+                .bind(message.id)
+                .bind(message.revision)
+                .fetch_one(&mut **tx)
+                .await;
+        let body = body.map(|(payload, headers)| (payload.into(), headers.into()));
+        message.read_apart(body.map_err(|error| failed(DOING, error)))?;
+    }
+    Ok(messages)
+}
+
+async fn rows(
+    tx: &mut SqliteTransaction<'static>,
+    claimed: &str,
+    channels: &str,
+    bodies: bool,
+) -> Result<Vec<Message>, StoreError> {
+    let rows = sqlx::query_as(query!("sqlite/poller/claimed"))
+        .bind(claimed)
+        .bind(channels)
+        .bind(bodies)
+        .fetch_all(&mut **tx)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    Ok(ReadRow::in_order(rows))
+}
+
+/// Defers rows of unknown channels, and those that wait close behind the first due ones, but for those excluded. Returns how many
+/// rows of each channel these were.
+pub(super) async fn defer(
+    tx: &mut SqliteTransaction<'static>,
+    shard: Shard,
+    mut met: Met,
+    (excluded, channels): (&str, &str),
+    delay: Duration,
+) -> Result<BTreeMap<String, u64>, StoreError> {
+    let behind: Vec<(i64, Lossy<String>)> = sqlx::query_as(query!("sqlite/poller/defer_behind"))
+        .bind(shard.0)
+        .bind(excluded)
+        .bind(channels)
+        .fetch_all(&mut **tx)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    met.extend(behind.into_iter().map(|(id, channel)| (id, channel.into())));
+    sqlx::query(query!("sqlite/poller/defer"))
+        .bind(as_json(DOING, &met.keys().collect::<Vec<_>>())?)
+        .bind(millis_i64(delay))
+        .execute(&mut **tx)
+        .await
+        .map_err(|error| failed(DOING, error))?;
+    Ok(by_channel(met.into_values()))
 }

@@ -3,6 +3,7 @@
 //! transaction reads cannot change until it ends.
 
 mod claim;
+mod due;
 pub(super) mod errors;
 mod glance;
 mod mark;

@@ -3,6 +3,7 @@
 pub mod claims;
 pub mod defaults;
 pub mod destinations;
+pub mod due;
 pub mod halting;
 pub mod hidden;
 pub mod locks;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_schema::destination::DestinationStore as _;
+use outbox_schema::store::due::DueRows;
 use outbox_schema::store::mysql::MySqlStore;
 use outbox_schema::store::postgres::PostgresStore;
 use outbox_schema::store::sqlite::SqliteStore;
@@ -36,6 +37,7 @@ pub struct Outbox {
     pub dialect: Dialect,
     /// What is tested.
     pub store: Arc<dyn Store>,
+    due: Arc<dyn DueRows>,
     database: Database,
     url: String,
 }
@@ -86,8 +88,18 @@ impl Outbox {
             Database::MySql(pool) => Arc::new(MySqlStore::new(pool.clone())),
             Database::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
         };
+        let due: Arc<dyn DueRows> = match &database {
+            Database::Postgres(pool) => Arc::new(PostgresStore::new(pool.clone())),
+            Database::MySql(pool) => Arc::new(MySqlStore::new(pool.clone())),
+            Database::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
+        };
         database.migrate(DEFAULT_ENVIRONMENT).await.unwrap();
-        Self { dialect, store: Watched::of(store), database, url }
+        Self { dialect, store: Watched::of(store), due, database, url }
+    }
+
+    /// Its due rows.
+    pub fn due(&self) -> &dyn DueRows {
+        &*self.due
     }
 
     /// For the message of a test that fails.
