@@ -1,0 +1,333 @@
+//! The headers that are here, and how they come and go: into the flows of their lanes, and behind the gates of their keys.
+
+use std::collections::BTreeMap;
+
+use outbox_schema::{Header, Lane, MessageId};
+
+use super::Schedule;
+use super::keys::{KeyName, Through, key_of};
+use super::lane::{Flow, FlowState, LaneState, Rank, rank};
+use super::parking::Destination;
+use super::ring::{Channel, Entry};
+
+/// Where a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// In this flow.
+    Flow(usize, Rank),
+    /// Behind the gate of its key.
+    Gate,
+    InFlight,
+}
+
+/// How many headers are here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) here: usize,
+    /// Those for destinations that have never answered, but for the next.
+    pub(super) strange: usize,
+    /// Those that are parked with destinations that take nothing for now.
+    pub(super) closed: usize,
+}
+
+impl Schedule {
+    /// Puts a header in its place.
+    pub(super) fn put(&mut self, header: Header) {
+        let Some(key) = key_of(&header) else {
+            match self.held.get_mut(&header.id) {
+                Some(met) => *met = Some(header),
+                None => self.queue(header),
+            }
+            return;
+        };
+        self.known.insert(header.id, (header.revision, Spot::Gate));
+        self.counts.here += 1;
+        self.keys.entry(key.clone()).or_default().waiting.insert(header.id, header);
+        self.open_gate(&key);
+    }
+
+    /// Lets the first message of a key through, where none is in flight and it is free to go.
+    pub(super) fn open_gate(&mut self, key: &KeyName) {
+        let Some(gate) = self.keys.get_mut(key) else { return };
+        let Some(next) = gate.next() else {
+            if gate.is_over() {
+                self.keys.remove(key);
+            }
+            return;
+        };
+        if let Some(Through::Here(through)) = gate.through.take() {
+            self.close_gate_behind(key, through);
+        }
+        let Some(gate) = self.keys.get_mut(key) else { return };
+        if let Some(met) = self.held.get_mut(&next) {
+            *met = gate.waiting.get(&next).cloned();
+        } else if let Some(header) = gate.waiting.remove(&next) {
+            gate.through = Some(Through::Here(next));
+            self.counts.here -= 1;
+            self.queue(header);
+        }
+    }
+
+    /// Takes a message that was let through back behind its gate.
+    pub(super) fn close_gate_behind(&mut self, key: &KeyName, id: MessageId) {
+        let Some((revision, Spot::Flow(flow, rank))) = self.known.get(&id).copied() else { return };
+        let header = self.take_out(flow, rank);
+        self.known.insert(id, (revision, Spot::Gate));
+        self.counts.here += 1;
+        let gate = self.keys.entry(key.clone()).or_default();
+        gate.through = None;
+        gate.waiting.insert(id, header);
+    }
+
+    /// Drops all of a key that is not in flight.
+    pub(super) fn drop_key(&mut self, key: &KeyName) {
+        let Some(mut gate) = self.keys.remove(key) else { return };
+        self.counts.here -= gate.waiting.len();
+        for id in std::mem::take(&mut gate.waiting).into_keys() {
+            self.known.remove(&id);
+        }
+        match gate.through {
+            Some(Through::Here(id)) => {
+                if let Some((_, Spot::Flow(flow, rank))) = self.known.remove(&id) {
+                    self.take_out(flow, rank);
+                }
+            }
+            Some(Through::InFlight(_)) => drop(self.keys.insert(key.clone(), gate)),
+            None => {}
+        }
+    }
+
+    /// Drops a row that is here, and with one of a key all of that key. They are found again.
+    pub(super) fn drop_row(&mut self, id: MessageId) {
+        let key = match self.known.get(&id) {
+            Some((_, Spot::Flow(flow, rank))) => self.flows[*flow].queue.get(rank).and_then(key_of),
+            // Only a row that was edited is dropped from behind its gate, and few are.
+            Some((_, Spot::Gate)) => {
+                self.keys.iter().find(|(_, gate)| gate.waiting.contains_key(&id)).map(|(key, _)| key.clone())
+            }
+            Some((_, Spot::InFlight)) | None => return,
+        };
+        if let Some(key) = key {
+            self.drop_key(&key);
+        } else if let Some((_, Spot::Flow(flow, rank))) = self.known.remove(&id) {
+            self.take_out(flow, rank);
+        }
+    }
+
+    /// Puts a header into its flow.
+    fn queue(&mut self, header: Header) {
+        let (lane, destination) = (self.lane(&header.lane), self.destination(&header.destination));
+        let entry = if self.lanes[lane].is_fresh() { Entry::Fresh } else { Entry::Last };
+        let flow = self.flow(lane, destination);
+        let rank = rank(&header);
+        self.known.insert(header.id, (header.revision, Spot::Flow(flow, rank)));
+        let first = self.flows[flow].queue.first_key_value().is_none_or(|(first, _)| rank < *first);
+        if first {
+            self.unlist(flow);
+            self.set_state(flow, FlowState::Open, |state| matches!(state, FlowState::Heavy { .. }));
+        }
+        self.uncount(flow);
+        self.flows[flow].queue.insert(rank, header);
+        self.count(flow);
+        self.counts.here += 1;
+        self.lanes[lane].here += 1;
+        if first {
+            self.list(flow, entry);
+        } else {
+            self.enter(lane, entry);
+        }
+    }
+
+    /// Takes a header out of its flow.
+    pub(super) fn take_out(&mut self, flow: usize, rank: Rank) -> Header {
+        self.unlist(flow);
+        self.uncount(flow);
+        let header = self.flows[flow].queue.remove(&rank).expect("a header where it was put");
+        self.count(flow);
+        let lane = self.flows[flow].lane;
+        self.counts.here -= 1;
+        self.lanes[lane].here -= 1;
+        if self.flows[flow].queue.is_empty() {
+            self.end_flow(flow);
+            self.end_lane_if_over(lane);
+        } else {
+            self.set_state(flow, FlowState::Open, |state| matches!(state, FlowState::Heavy { .. }));
+            self.list(flow, Entry::Last);
+            self.fill_again(flow);
+        }
+        header
+    }
+
+    /// The number of a lane.
+    pub(super) fn lane(&mut self, name: &Lane) -> usize {
+        if let Some(lane) = self.lane_of.get(name) {
+            return *lane;
+        }
+        let channel = self.channel(&name.channel, true);
+        let lane = self.lanes.add(LaneState::new(name.clone(), channel));
+        self.lane_of.insert(name.clone(), lane);
+        self.turns.notice_lanes(self.lanes.len());
+        lane
+    }
+
+    /// The number of a channel. Channels are few.
+    pub(super) fn channel(&mut self, name: &str, fair: bool) -> usize {
+        let known = self.channels.iter().position(|channel| *channel.name == *name);
+        known.unwrap_or_else(|| {
+            self.channels.push(Channel::new(name.into(), fair));
+            self.channels.len() - 1
+        })
+    }
+
+    pub(super) fn end_lane_if_over(&mut self, lane: usize) {
+        if self.lanes.get(lane).is_some_and(LaneState::is_over) {
+            self.lane_of.remove(&self.lanes[lane].name);
+            self.lanes.remove(lane);
+        }
+    }
+
+    /// The number of a destination. What it is, is asked before the next turns.
+    pub(super) fn destination(&mut self, name: &std::sync::Arc<str>) -> usize {
+        if let Some(destination) = self.destination_of.get(name) {
+            return *destination;
+        }
+        let destination = self.destinations.add(Destination::new(name.clone()));
+        self.destination_of.insert(name.clone(), destination);
+        self.stir(destination);
+        destination
+    }
+
+    /// Has a destination looked at before the next turns.
+    pub(super) fn stir(&mut self, destination: usize) {
+        if !std::mem::replace(&mut self.destinations[destination].stirred, true) {
+            self.stirred.push(destination);
+        }
+    }
+
+    fn flow(&mut self, lane: usize, destination: usize) -> usize {
+        if let Some(flow) = self.flow_of.get(&(lane, destination)) {
+            return *flow;
+        }
+        let of = &mut self.destinations[destination];
+        let (stranger, queue) = (of.stranger, BTreeMap::new());
+        let flow = self.flows.add(Flow { lane, destination, queue, state: FlowState::Open, stranger, left: false });
+        of.flows.insert(flow);
+        self.flow_of.insert((lane, destination), flow);
+        flow
+    }
+
+    /// An empty flow is over, and its destination with the last of them.
+    fn end_flow(&mut self, flow: usize) {
+        let Flow { lane, destination, state, left, .. } = self.flows[flow];
+        match state {
+            FlowState::Open => {}
+            FlowState::Parked { place, .. } => drop(self.destinations[destination].parked.remove(&place)),
+            FlowState::Heavy { place } => self.no_longer_heavy(place),
+        }
+        if left {
+            self.begin_again(lane);
+        }
+        self.flow_of.remove(&(lane, destination));
+        self.flows.remove(flow);
+        self.destinations[destination].flows.remove(&flow);
+        self.end_destination_if_over(destination);
+    }
+
+    pub(super) fn end_destination_if_over(&mut self, destination: usize) {
+        let Some(of) = self.destinations.get(destination).filter(|of| of.flows.is_empty()) else { return };
+        if let Some(alarm) = of.alarm {
+            self.alarms.remove(&(alarm, destination));
+        }
+        self.destination_of.remove(&of.name);
+        self.destinations.remove(destination);
+    }
+
+    /// Learns whether a destination has never answered: its flows take part in other turns.
+    pub(super) fn learn(&mut self, destination: usize, stranger: bool) {
+        let of = &mut self.destinations[destination];
+        if std::mem::replace(&mut of.stranger, stranger) == stranger {
+            return;
+        }
+        for flow in of.flows.clone() {
+            if self.flows[flow].state == FlowState::Open {
+                self.reopen(flow);
+            }
+        }
+    }
+
+    /// Adds an open flow to those of its lane.
+    pub(super) fn list(&mut self, flow: usize, entry: Entry) {
+        let Flow { lane, stranger, state: FlowState::Open, ref queue, .. } = self.flows[flow] else { return };
+        let Some((&first, _)) = queue.first_key_value() else { return };
+        self.lanes[lane].flows(stranger).insert((first, flow));
+        self.enter(lane, entry);
+    }
+
+    pub(super) fn unlist(&mut self, flow: usize) {
+        let Flow { lane, stranger, state: FlowState::Open, ref queue, .. } = self.flows[flow] else { return };
+        let Some((&first, _)) = queue.first_key_value() else { return };
+        let of = &mut self.lanes[lane];
+        of.flows(stranger).remove(&(first, flow));
+        if !of.flows(stranger).is_empty() {
+            return;
+        }
+        if stranger {
+            if let Some(turn) = of.strangers_turn.take() {
+                self.channels[of.channel].leave_strange(turn);
+            }
+        } else if let Some(turn) = of.turn.take() {
+            self.channels[of.channel].leave(turn);
+        }
+    }
+
+    /// Gives a lane its places in the turns, where it has something that can go.
+    pub(super) fn enter(&mut self, lane: usize, entry: Entry) {
+        let place = self.place();
+        let of = &mut self.lanes[lane];
+        if of.in_turn {
+            return;
+        }
+        let channel = &mut self.channels[of.channel];
+        if let Some(&(first, _)) = of.open.first() {
+            let moves = of.turn.is_some_and(|turn| !channel.fair && turn != first);
+            if let Some(turn) = of.turn.take_if(|_| moves) {
+                channel.leave(turn);
+            }
+            of.turn.get_or_insert_with(|| channel.enter(lane, entry, first, place));
+        }
+        if !of.strange.is_empty() {
+            let many = of.here > 1;
+            if let Some(turn) = of.strangers_turn.take_if(|turn| many && !turn.0) {
+                channel.leave_strange(turn);
+            }
+            of.strangers_turn.get_or_insert_with(|| channel.enter_strange(lane, many, place));
+        }
+    }
+
+    /// A number that is higher each time.
+    pub(super) fn place(&mut self) -> u64 {
+        self.placed += 1;
+        self.placed
+    }
+
+    pub(super) fn count(&mut self, flow: usize) {
+        let (headers, [strange, closed, ready]) = self.counted(flow);
+        self.counts.strange += if strange { headers } else { 0 };
+        self.counts.closed += if closed { headers } else { 0 };
+        self.lanes[self.flows[flow].lane].ready += if ready { headers } else { 0 };
+    }
+
+    pub(super) fn uncount(&mut self, flow: usize) {
+        let (headers, [strange, closed, ready]) = self.counted(flow);
+        self.counts.strange -= if strange { headers } else { 0 };
+        self.counts.closed -= if closed { headers } else { 0 };
+        self.lanes[self.flows[flow].lane].ready -= if ready { headers } else { 0 };
+    }
+
+    /// How many headers a flow has, and as what they count.
+    fn counted(&self, flow: usize) -> (usize, [bool; 3]) {
+        let Flow { stranger, state, ref queue, .. } = self.flows[flow];
+        let closed = matches!(state, FlowState::Parked { closed: true, .. });
+        (queue.len(), [stranger && !closed, closed, state == FlowState::Open])
+    }
+}

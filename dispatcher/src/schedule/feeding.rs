@@ -1,0 +1,168 @@
+//! Lanes of which the database has more than is here, and how they are fed.
+//!
+//! Such a lane has a few headers here and its place in the database, and is fed behind that place as it runs low. Rows can become due
+//! before that place: transactions commit in another order than they began, and pauses end. So a lane that goes on being fed is fed
+//! from the beginning every [`FROM_THE_BEGINNING`]. A flow that cannot go has [`MOST_PARKED`] headers here at most: the lane is fed with
+//! what lies behind, and from the beginning once that flow runs low.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use outbox_schema::{Header, LaneLook, WalkStart};
+use tokio::time::Instant;
+
+use super::lane::{Feeding, FlowState};
+use super::looks::{Added, By, Fate, place};
+use super::{Rooms, Schedule};
+
+/// The fewest headers that a lane may have here. A flow with no more is low.
+const FEW: usize = 8;
+
+/// The most headers of a flow that cannot go.
+const MOST_PARKED: usize = 256;
+
+/// How often a lane is fed from the beginning.
+const FROM_THE_BEGINNING: Duration = Duration::from_secs(5);
+
+impl Schedule {
+    /// The lanes to look at next, and how many rows of each priority and lane.
+    pub fn hungry(&mut self, now: Instant) -> Option<(Vec<LaneLook>, u32)> {
+        if self.counts.here >= self.capacity.headers {
+            return None;
+        }
+        let per_lane = self.per_lane();
+        let most = (self.capacity.headers / 4 / per_lane).clamp(1, 256);
+        let mut looks = Vec::new();
+        while looks.len() < most
+            && let Some(lane) = self.hungry.pop_front()
+        {
+            let Some(of) = self.lanes.get_mut(lane) else { continue };
+            of.feeding = Feeding::Rests;
+            let Some(more) = &mut of.more else { continue };
+            if of.begun.is_none_or(|begun| now.saturating_duration_since(begun) >= FROM_THE_BEGINNING) {
+                (*more, of.begun) = (WalkStart::default(), Some(now));
+            }
+            (of.feeding, of.passed) = (Feeding::Asked, false);
+            looks.push(LaneLook { lane: of.name.clone(), behind: *more });
+        }
+        (!looks.is_empty()).then(|| (looks, u32::try_from(per_lane).unwrap_or(u32::MAX)))
+    }
+
+    /// Takes in what a look at these lanes brought, which was to bring `limit` rows of each priority. A lane that brought fewer has no
+    /// more.
+    pub fn fed(
+        &mut self,
+        asked: &[LaneLook],
+        limit: u32,
+        page: Vec<Header>,
+        rooms: &mut dyn Rooms,
+        now: Instant,
+    ) -> Added {
+        let mut added = Added::default();
+        let mut brought: HashMap<(usize, u8), u32> = HashMap::new();
+        let mut stopped: HashSet<(usize, u8)> = HashSet::new();
+        for header in page {
+            let Some(&lane) = self.lane_of.get(&header.lane) else { continue };
+            let of = (lane, header.priority);
+            *brought.entry(of).or_default() += 1;
+            if stopped.contains(&of) {
+                added.passed_over += 1;
+                continue;
+            }
+            let (id, place) = (header.id, place(&header));
+            let full = self.counts.here >= self.capacity.headers && self.is_new(&header);
+            if full {
+                stopped.insert(of);
+            } else if let Some(more) = self.lanes[lane].more {
+                self.lanes[lane].more = Some(place.or(more));
+            }
+            let fate = if full || self.is_left(lane, &header) {
+                Fate::PassedOver
+            } else {
+                self.take_in(header, By::Round { rows: 2 }, WalkStart::default(), rooms, now)
+            };
+            added.count(fate, id);
+        }
+        let full: Vec<usize> = brought.iter().filter(|(_, rows)| **rows >= limit).map(|((lane, _), _)| *lane).collect();
+        let goes_on: HashSet<usize> = full.into_iter().chain(stopped.into_iter().map(|(lane, _)| lane)).collect();
+        for look in asked {
+            let Some(&lane) = self.lane_of.get(&look.lane) else { continue };
+            let of = &mut self.lanes[lane];
+            of.feeding = Feeding::Rests;
+            if !std::mem::take(&mut of.passed) && !goes_on.contains(&lane) {
+                of.more = None;
+                self.more.remove(&lane);
+                self.end_lane_if_over(lane);
+            } else {
+                self.is_low(lane);
+            }
+        }
+        added
+    }
+
+    /// A look at these lanes failed: they are to be looked at again.
+    pub fn not_fed(&mut self, asked: &[LaneLook]) {
+        for look in asked {
+            if let Some(&lane) = self.lane_of.get(&look.lane) {
+                self.lanes[lane].feeding = Feeding::Rests;
+                self.is_low(lane);
+            }
+        }
+    }
+
+    /// A lane has more in the database, behind that place.
+    pub(super) fn leave(&mut self, lane: usize, behind: WalkStart) {
+        let of = &mut self.lanes[lane];
+        of.passed |= of.feeding == Feeding::Asked;
+        if of.more.is_none() {
+            of.more = Some(behind);
+            self.more.insert(lane);
+            self.is_low(lane);
+        }
+    }
+
+    /// A lane is to be fed from the beginning.
+    pub(super) fn begin_again(&mut self, lane: usize) {
+        let of = &mut self.lanes[lane];
+        (of.more, of.begun) = (Some(WalkStart::default()), None);
+        of.passed |= of.feeding == Feeding::Asked;
+        self.more.insert(lane);
+        self.is_low(lane);
+    }
+
+    /// Where a flow of which rows were left has few here, its lane is fed from the beginning.
+    pub(super) fn fill_again(&mut self, flow: usize) {
+        let of = &mut self.flows[flow];
+        if of.left && of.queue.len() <= FEW {
+            of.left = false;
+            let lane = of.lane;
+            self.begin_again(lane);
+        }
+    }
+
+    /// Notes whether a lane runs low, and has more in the database.
+    pub(super) fn is_low(&mut self, lane: usize) {
+        let per_lane = self.per_lane();
+        let of = &mut self.lanes[lane];
+        if of.more.is_some() && of.feeding == Feeding::Rests && of.ready <= per_lane / 2 {
+            of.feeding = Feeding::Hungry;
+            self.hungry.push_back(lane);
+        }
+    }
+
+    /// How many headers a lane may have here, while others have more in the database too.
+    pub(super) fn per_lane(&self) -> usize {
+        let most = (self.capacity.slots * 2).max(FEW);
+        (self.capacity.headers / 4 / self.more.len().max(1)).clamp(FEW, most)
+    }
+
+    /// Whether a row is left in the database since its flow, which is parked, has many here.
+    pub(super) fn is_left(&mut self, lane: usize, header: &Header) -> bool {
+        let Some(&destination) = self.destination_of.get(&header.destination) else { return false };
+        let Some(&flow) = self.flow_of.get(&(lane, destination)) else { return false };
+        let of = &mut self.flows[flow];
+        let left = of.queue.len() >= MOST_PARKED && of.state != FlowState::Open;
+        of.left |= left;
+        left
+    }
+}

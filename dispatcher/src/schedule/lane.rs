@@ -1,0 +1,125 @@
+//! Lanes and flows: in what order the messages of one tenant go.
+//!
+//! A lane is a tenant of a channel, and a flow is what goes to one destination within it. Within a lane the flow goes next whose
+//! first message has the highest priority, and of these the one due for longest. Flows that cannot go now are no part of this.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use outbox_schema::{Header, Lane, WalkStart};
+use tokio::time::Instant;
+
+use super::ring::{StrangersTurn, Turn};
+
+/// The order within a lane: the highest priority first, then the longest due.
+pub(super) type Rank = (u8, i64, i64);
+
+/// A lane with fewer than this in flight has little in flight.
+pub(super) const LITTLE: usize = 8;
+
+/// The rank of a row.
+pub(super) fn rank(header: &Header) -> Rank {
+    (u8::MAX - header.priority, header.at, header.id.0)
+}
+
+/// A lane with something here, in flight, or known to wait in the database.
+#[derive(Debug)]
+pub(super) struct LaneState {
+    pub(super) name: Lane,
+    /// The number of its channel.
+    pub(super) channel: usize,
+    /// The flows that can go, by the rank of their first message.
+    pub(super) open: BTreeSet<(Rank, usize)>,
+    /// The same of destinations that have never answered.
+    pub(super) strange: BTreeSet<(Rank, usize)>,
+    /// Its place among the lanes of its channel, while it has an open flow.
+    pub(super) turn: Option<Turn>,
+    /// Its place among those with flows of strangers.
+    pub(super) strangers_turn: Option<StrangersTurn>,
+    /// Whether it has its turn just now.
+    pub(super) in_turn: bool,
+    /// What it may still send before others have their turns. Below zero: a debt.
+    pub(super) credit: i64,
+    /// Headers here, and those of them whose flow can go.
+    pub(super) here: usize,
+    pub(super) ready: usize,
+    pub(super) in_flight: usize,
+    /// The place up to which all of its rows are known. None: all of them are.
+    pub(super) more: Option<WalkStart>,
+    /// When it was last looked at from the beginning.
+    pub(super) begun: Option<Instant>,
+    pub(super) feeding: Feeding,
+    /// Whether rows of it were passed over while it was being looked at.
+    pub(super) passed: bool,
+}
+
+impl LaneState {
+    pub(super) fn new(name: Lane, channel: usize) -> Self {
+        Self {
+            name,
+            channel,
+            open: BTreeSet::new(),
+            strange: BTreeSet::new(),
+            turn: None,
+            strangers_turn: None,
+            in_turn: false,
+            credit: 0,
+            here: 0,
+            ready: 0,
+            in_flight: 0,
+            more: None,
+            begun: None,
+            feeding: Feeding::Rests,
+            passed: false,
+        }
+    }
+
+    /// The flows that can go, of strangers or of others.
+    pub(super) fn flows(&mut self, of_strangers: bool) -> &mut BTreeSet<(Rank, usize)> {
+        if of_strangers { &mut self.strange } else { &mut self.open }
+    }
+
+    /// Whether it has nothing here, and little in flight: it waits for no turn.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.here == 0 && self.in_flight < LITTLE
+    }
+
+    /// Whether nothing needs it any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.here == 0 && self.in_flight == 0 && self.more.is_none() && !self.in_turn
+    }
+}
+
+/// Whether a lane is being fed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Feeding {
+    Rests,
+    /// It waits to be looked at.
+    Hungry,
+    /// It is being looked at.
+    Asked,
+}
+
+/// The messages of a lane for one destination.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) lane: usize,
+    /// The number of its destination.
+    pub(super) destination: usize,
+    pub(super) queue: BTreeMap<Rank, Header>,
+    pub(super) state: FlowState,
+    /// Whether its destination had never answered when it was last looked at.
+    pub(super) stranger: bool,
+    /// Whether rows of it were left in the database, before the place of its lane.
+    pub(super) left: bool,
+}
+
+/// Whether a flow can go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FlowState {
+    /// It takes part in the turns of its lane, or in those of strangers.
+    Open,
+    /// Its destination has no room. It waits there, at this place. `closed`: for other than answers.
+    Parked { place: u64, closed: bool },
+    /// Its first message waits for bytes, at this place.
+    Heavy { place: u64 },
+}

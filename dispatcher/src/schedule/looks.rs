@@ -1,0 +1,265 @@
+//! What looks bring, and what they may claim at once. While all that is due fits, it is all here.
+
+use outbox_schema::{Header, Lane, MessageId, WalkStart};
+use tokio::time::Instant;
+
+use super::buffer::Spot;
+use super::lane::Feeding;
+use super::parking::ASK_AGAIN;
+use super::{Rooms, Schedule, Standing};
+
+/// How many lanes with a backlog a look may be told to pass over.
+const MOST_PASSED_OVER: usize = 64;
+
+/// The most rows that are claimed unseen.
+const MOST_UNSEEN: usize = 32;
+
+/// What became of headers that a look brought.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Added {
+    /// How many were new here.
+    pub new: usize,
+    /// How many were left in the database: their lanes are fed later, or another round finds them.
+    pub passed_over: usize,
+    /// Rows whose channel nobody has configured.
+    pub unknown_channel: Vec<MessageId>,
+}
+
+/// What a look may claim at once, unseen, without breaking a rule.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// The most rows. None: a look may not claim.
+    pub up_to: usize,
+    /// Rows in flight, and rows that are not free to go.
+    pub known: Vec<MessageId>,
+    /// Lanes with a backlog. They have their turns.
+    pub not_of: Vec<Lane>,
+}
+
+/// A look, as to which strangers it may bring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// It follows what comes: its newest find a place when the others have theirs.
+    Page,
+    /// It goes from lane to lane.
+    Round {
+        /// How many rows of the lane it brought.
+        rows: usize,
+    },
+}
+
+/// What becomes of a header.
+#[derive(Clone, Copy)]
+pub(super) enum Fate {
+    New,
+    Repeat,
+    PassedOver,
+    UnknownChannel,
+}
+
+impl Schedule {
+    /// Takes in the headers of a look at all lanes, in its order. `seen` says up to where that look, and those before it, have seen
+    /// all there is: the beginning, for a look that began elsewhere.
+    pub fn add(&mut self, page: Vec<Header>, seen: &WalkStart, rooms: &mut dyn Rooms, now: Instant) -> Added {
+        let (mut added, per_lane) = (Added::default(), self.per_lane());
+        for header in page {
+            let id = header.id;
+            let fate = match self.lane_of.get(&header.lane).copied() {
+                Some(lane) if header.key.is_none() && self.knows_of(lane, &header) => Fate::PassedOver,
+                Some(lane) if header.key.is_none() && self.lanes[lane].here >= per_lane && self.is_new(&header) => {
+                    self.leave(lane, *seen);
+                    Fate::PassedOver
+                }
+                _ => self.take_in(header, By::Page, *seen, rooms, now),
+            };
+            added.count(fate, id);
+        }
+        added
+    }
+
+    /// Takes in the first `each` rows of each priority of some lanes: a step of the round over all lanes.
+    pub fn met(&mut self, step: &[Header], each: u32, rooms: &mut dyn Rooms, now: Instant) -> Added {
+        let mut added = Added::default();
+        for lane in step.chunk_by(|one, other| one.lane == other.lane) {
+            let rows = lane.len();
+            let mut by_priority = lane.chunk_by(|one, other| one.priority == other.priority);
+            let is_full = by_priority.any(|rows| rows.len() >= each as usize);
+            let before = added.new;
+            for header in lane {
+                let fate = self.take_in(header.clone(), By::Round { rows }, WalkStart::default(), rooms, now);
+                added.count(fate, header.id);
+            }
+            // All that is behind these may be unknown.
+            if is_full
+                && added.new > before
+                && let Some(&number) = self.lane_of.get(&lane[0].lane)
+            {
+                let behind = lane.iter().map(place).fold(WalkStart::default(), |earlier, place| place.or(earlier));
+                self.leave(number, behind);
+            }
+        }
+        added
+    }
+
+    /// Takes in the first rows of ordering keys. What has no place is met again: the round over all keys never ends.
+    pub fn heads(&mut self, step: Vec<Header>, rooms: &mut dyn Rooms, now: Instant) -> Added {
+        let mut added = Added::default();
+        for header in step {
+            let id = header.id;
+            let fate = self.take_in(header, By::Round { rows: 2 }, WalkStart::default(), rooms, now);
+            added.count(fate, id);
+        }
+        added
+    }
+
+    /// Puts a header in its place, if it has one.
+    pub(super) fn take_in(
+        &mut self,
+        mut header: Header,
+        by: By,
+        seen: WalkStart,
+        rooms: &mut dyn Rooms,
+        now: Instant,
+    ) -> Fate {
+        if !weigh(&mut header, rooms) {
+            return Fate::UnknownChannel;
+        }
+        match self.known.get(&header.id) {
+            Some((revision, _)) if *revision >= header.revision => return Fate::Repeat,
+            Some((_, Spot::InFlight)) => {
+                // It is to be found again once it is marked.
+                self.skipped = true;
+                return Fate::PassedOver;
+            }
+            Some((_, Spot::Flow(..) | Spot::Gate)) => self.drop_row(header.id),
+            None => {}
+        }
+        let lane = self.lane_of.get(&header.lane).copied();
+        if self.counts.here >= self.capacity.headers || lane.is_none() && self.lanes.len() >= self.capacity.headers {
+            match lane {
+                _ if header.key.is_some() => {}
+                Some(lane) => self.leave(lane, seen),
+                None => self.skipped = true,
+            }
+            return Fate::PassedOver;
+        }
+        let stranger = self.meet(&header, rooms);
+        if stranger && lane.is_none() {
+            if let Standing::Closed { until } = rooms.standing(&header.lane.channel, &header.destination, now) {
+                self.leave_until(until.unwrap_or(now), now);
+                return Fate::PassedOver;
+            }
+            if self.counts.strange >= self.part_of_strangers(by) {
+                self.skipped |= header.key.is_none();
+                return Fate::PassedOver;
+            }
+        }
+        if lane.is_none() {
+            let fair = rooms.fair(&header.lane.channel);
+            self.channel(&header.lane.channel, fair);
+        }
+        let destination = self.destination(&header.destination);
+        self.learn(destination, stranger);
+        let lane = header.lane.clone();
+        self.put(header);
+        self.end_destination_if_over(destination);
+        if let Some(&lane) = self.lane_of.get(&lane) {
+            self.lanes[lane].begun.get_or_insert(now);
+        }
+        Fate::New
+    }
+
+    /// Whether the destination of a row has never answered.
+    fn meet(&self, header: &Header, rooms: &mut dyn Rooms) -> bool {
+        match self.destination_of.get(&header.destination) {
+            Some(known) => self.destinations[*known].stranger,
+            None => rooms.is_stranger(&header.destination),
+        }
+    }
+
+    pub(super) fn is_new(&self, header: &Header) -> bool {
+        self.known.get(&header.id).is_none_or(|(revision, _)| *revision < header.revision)
+    }
+
+    /// Whether a row lies behind the place of its lane: the lane is fed with it later.
+    fn knows_of(&mut self, lane: usize, header: &Header) -> bool {
+        let of = &mut self.lanes[lane];
+        let behind = of.more.is_some_and(|more| more.is_before(header.priority.into(), header.at, header.id.0));
+        of.passed |= behind && of.feeding == Feeding::Asked;
+        behind
+    }
+
+    /// Rows were left in the database that may go then.
+    pub(super) fn leave_until(&mut self, until: Instant, now: Instant) {
+        let until = until.max(now + ASK_AGAIN);
+        self.left_until = Some(self.left_until.map_or(until, |earlier| earlier.min(until)));
+    }
+
+    /// What a look may claim at once: all that may wait here is of the lanes that it passes over, and there is room for all that it
+    /// may find.
+    pub fn unseen(&self, rooms: &mut dyn Rooms, now: Instant) -> Unseen {
+        if self.more.len() > MOST_PASSED_OVER || self.counts.closed > 0 || !self.heavy.is_empty() {
+            return Unseen::default();
+        }
+        let of_these: usize = self.more.iter().map(|lane| self.lanes[*lane].here).sum();
+        let strangers = self.strangers.room(&self.capacity, rooms.budget_of_strangers(), now);
+        let fit = self.flights.how_many_fit(rooms.largest()).min(MOST_UNSEEN);
+        let up_to = fit.min(strangers).min(rooms.room_for_anyone(now));
+        if up_to == 0 || self.counts.here > of_these {
+            return Unseen::default();
+        }
+        let others = self.flights.iter().filter(|flight| !self.more.contains(&flight.lane));
+        let known = others.map(|flight| flight.header.id).chain(self.held.keys().copied()).collect();
+        let not_of = self.more.iter().map(|lane| self.lanes[*lane].name.clone()).collect();
+        Unseen { up_to, known, not_of }
+    }
+
+    /// Whether some lane has more in the database than is here.
+    pub fn has_more(&self) -> bool {
+        !self.more.is_empty()
+    }
+
+    /// Whether rows were left in the database since the last call of which nothing here tells. Only another round over all lanes, or a
+    /// look from the beginning, finds them.
+    pub fn skipped(&mut self) -> bool {
+        std::mem::take(&mut self.skipped)
+    }
+
+    /// Whether another round could bring strangers.
+    pub fn has_place_for_strangers(&self) -> bool {
+        self.counts.strange < self.part_of_strangers(By::Round { rows: 1 })
+    }
+
+    /// How many headers of strangers are here at most, before another lane of theirs comes in.
+    fn part_of_strangers(&self, by: By) -> usize {
+        let quarter = self.capacity.headers / 4;
+        match by {
+            By::Round { rows: 1 } => quarter,
+            By::Round { .. } => quarter * 2,
+            By::Page => quarter + quarter / 4,
+        }
+    }
+}
+
+impl Added {
+    pub(super) fn count(&mut self, fate: Fate, id: MessageId) {
+        match fate {
+            Fate::New => self.new += 1,
+            Fate::Repeat => {}
+            Fate::PassedOver => self.passed_over += 1,
+            Fate::UnknownChannel => self.unknown_channel.push(id),
+        }
+    }
+}
+
+/// Behind a row.
+pub(super) fn place(header: &Header) -> WalkStart {
+    WalkStart::behind(i16::from(header.priority), header.at, header.id.0)
+}
+
+/// A message that is too large is claimed without being read: it takes no bytes. Says whether its channel is configured.
+pub(super) fn weigh(header: &mut Header, rooms: &dyn Rooms) -> bool {
+    let most = rooms.most_bytes(&header.lane.channel);
+    header.bytes = if most.is_some_and(|most| header.bytes > most) { 0 } else { header.bytes };
+    most.is_some()
+}

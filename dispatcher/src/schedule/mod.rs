@@ -1,0 +1,187 @@
+//! Who goes next.
+//!
+//! The database shows due rows by their *headers*. Here they wait for their turn, in memory, and [`Schedule::take`] says which are
+//! claimed next. It knows no database and no clock: it is told what was found, what becomes of messages, and the time.
+//!
+//! **Whose message goes next?** Channels take turns, and within a channel its *lanes*: its tenants. A turn is 4 messages, or 64 KiB.
+//! A lane that had nothing here goes before those that wait for their next turn. Within a lane the message of the highest priority
+//! goes first, and of these the one due for longest, among those that can go.
+//!
+//! **Why not mine?** [`Schedule::why_not`] says it for a message that is here:
+//! - Its destination has no room: what that has in flight is what it may have, or it takes nothing for now. The message is parked with
+//!   it, and holds up no other destination of its lane.
+//! - Another message of its ordering key goes first.
+//! - Its destination has never answered, and such *strangers* have what they may have in flight, all together.
+//! - It is large, and waits for bytes: what becomes free is kept for it.
+//! - Its row belongs to a claim that is not settled, or is a suspect.
+//! - Others have their turns. While slots are scarce, the last eighth is for lanes with little in flight.
+//!
+//! What is not here waits in the database. Memory is bounded, whatever is due: a lane notes the *place* up to which all of its rows
+//! are known, and is fed behind it as it runs low. Rows of others that found no place make another round over all lanes necessary
+//! ([`Schedule::skipped`]).
+//!
+//! **Invariant:** a row is here once, or in flight, never both. It leaves flight with its mark, so that no other claim can have it.
+
+mod buffer;
+mod fate;
+mod feeding;
+mod flight;
+mod keys;
+mod lane;
+mod looks;
+mod parking;
+mod ring;
+mod said;
+mod slab;
+mod strangers;
+#[cfg(test)]
+mod tests;
+mod turns;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use outbox_schema::{Header, Lane, MessageId, Revision};
+use tokio::time::Instant;
+
+use self::buffer::{Counts, Spot};
+use self::flight::Flights;
+use self::keys::{Gate, KeyName};
+use self::lane::{Flow, LaneState};
+pub use self::looks::{Added, Unseen};
+use self::parking::Destination;
+use self::ring::Channel;
+pub use self::said::{Waiting, WhyNot};
+use self::slab::Slab;
+use self::strangers::Strangers;
+
+/// How much there may be of what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capacity {
+    /// Messages in flight.
+    pub slots: usize,
+    /// The bytes of these messages.
+    pub bytes: u64,
+    /// Headers that wait here.
+    pub headers: usize,
+}
+
+/// What a destination may get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// So many more messages.
+    Room(usize),
+    /// Nothing until it answers.
+    Full,
+    /// Nothing for now.
+    Closed {
+        /// When it takes messages again by itself.
+        until: Option<Instant>,
+    },
+}
+
+/// What the schedule asks about destinations and channels.
+pub trait Rooms {
+    /// What the destination may get of this channel, beside what was admitted and has not been answered.
+    fn standing(&mut self, channel: &str, destination: &str, now: Instant) -> Standing;
+
+    /// Whether the destination has never answered.
+    fn is_stranger(&mut self, destination: &str) -> bool;
+
+    /// The most messages that strangers have in flight, all together, while others want slots.
+    fn budget_of_strangers(&mut self) -> usize;
+
+    /// How many messages may be claimed unseen, whichever their destination is: they may come on top of its room. None where one takes
+    /// nothing for now, or is kept to a number or a rate that the settings say.
+    fn room_for_anyone(&mut self, now: Instant) -> usize;
+
+    /// The largest message that may be claimed unseen, in bytes.
+    fn largest(&self) -> u64;
+
+    /// `max_message_bytes` of a channel: a larger message is claimed without being read. None: nobody has configured the channel.
+    fn most_bytes(&self, channel: &str) -> Option<u64>;
+
+    /// Whether the tenants of a channel take turns. It is asked when the channel is met first.
+    fn fair(&self, channel: &str) -> bool;
+}
+
+/// Headers of due rows, and whose turn it is.
+#[derive(Debug)]
+pub struct Schedule {
+    capacity: Capacity,
+    /// Where each row is that is here or in flight.
+    known: HashMap<MessageId, (Revision, Spot)>,
+    /// Rows that are not free to go, and their headers where a look has met them.
+    held: HashMap<MessageId, Option<Header>>,
+    channels: Vec<Channel>,
+    lanes: Slab<LaneState>,
+    lane_of: HashMap<Lane, usize>,
+    flows: Slab<Flow>,
+    flow_of: HashMap<(usize, usize), usize>,
+    destinations: Slab<Destination>,
+    destination_of: HashMap<Arc<str>, usize>,
+    keys: HashMap<KeyName, Gate>,
+    /// Flows whose first message waits for bytes. The first of them has the reservation.
+    heavy: BTreeMap<u64, usize>,
+    /// When destinations are asked again.
+    alarms: BTreeSet<(Instant, usize)>,
+    /// Destinations of which something may have changed since the last take.
+    stirred: Vec<usize>,
+    flights: Flights,
+    strangers: Strangers,
+    counts: Counts,
+    /// Lanes of which the database has more than is here, and those of them that run low.
+    more: BTreeSet<usize>,
+    hungry: VecDeque<usize>,
+    turns: turns::Turns,
+    /// A counter: places are given in its order.
+    placed: u64,
+    /// Whether rows were left in the database of which nothing here tells, and when such rows may go that had to wait.
+    skipped: bool,
+    left_until: Option<Instant>,
+}
+
+impl Schedule {
+    /// Nothing is here.
+    pub fn new(capacity: Capacity) -> Self {
+        Self {
+            capacity,
+            known: HashMap::new(),
+            held: HashMap::new(),
+            channels: Vec::new(),
+            lanes: Slab::default(),
+            lane_of: HashMap::new(),
+            flows: Slab::default(),
+            flow_of: HashMap::new(),
+            destinations: Slab::default(),
+            destination_of: HashMap::new(),
+            keys: HashMap::new(),
+            heavy: BTreeMap::new(),
+            alarms: BTreeSet::new(),
+            stirred: Vec::new(),
+            flights: Flights::new(capacity.slots, capacity.bytes),
+            strangers: Strangers::default(),
+            counts: Counts::default(),
+            more: BTreeSet::new(),
+            hungry: VecDeque::new(),
+            turns: turns::Turns::default(),
+            placed: 0,
+            skipped: false,
+            left_until: None,
+        }
+    }
+
+    /// A new term begins: all headers leave. What is in flight stays, and rows that are held stay held.
+    pub fn clear(&mut self) {
+        let old = std::mem::replace(self, Self::new(self.capacity));
+        self.held = old.held.into_keys().map(|id| (id, None)).collect();
+        (self.flights, self.strangers) = (old.flights, old.strangers);
+        let flying: Vec<Header> = self.flights.iter().map(|flight| flight.header.clone()).collect();
+        for header in flying {
+            let lane = self.note_in_flight(&header);
+            if let Some(flight) = self.flights.get_mut(header.id) {
+                flight.lane = lane;
+            }
+        }
+    }
+}

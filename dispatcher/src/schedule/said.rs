@@ -1,0 +1,129 @@
+//! What the schedule says of itself: how much waits, when something may go by itself, and why a message does not go.
+
+use std::collections::BTreeMap;
+
+use outbox_schema::MessageId;
+use tokio::time::Instant;
+
+use super::Schedule;
+use super::buffer::Spot;
+use super::lane::FlowState;
+
+/// What waits, and what is in flight.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// Lanes with something here or in flight.
+    pub lanes: usize,
+    /// Lanes of which the database has more than is here.
+    pub lanes_with_more: usize,
+    /// Headers that are here.
+    pub headers: usize,
+    /// Those of strangers, and those parked with destinations that take nothing for now.
+    pub of_strangers: usize,
+    /// See above.
+    pub of_closed: usize,
+    /// Messages in flight, and their bytes.
+    pub in_flight: usize,
+    /// See above.
+    pub bytes: u64,
+    /// Messages in flight to strangers.
+    pub strangers_in_flight: usize,
+    /// Headers that can not go now, by the reason.
+    pub why: BTreeMap<WhyNot, usize>,
+}
+
+/// Why a message does not go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WhyNot {
+    /// It has gone: it is in flight.
+    InFlight,
+    /// Its claim is not settled, or it is a suspect.
+    Held,
+    /// Another message of its ordering key goes first.
+    Key,
+    /// Its destination has what it may have in flight.
+    Full,
+    /// Its destination takes nothing for now.
+    Closed,
+    /// It is large, and waits for bytes, or stands behind such a one.
+    Bytes,
+    /// Its destination has never answered: strangers have what they may have.
+    Strangers,
+    /// Others have their turns, or go before it in its lane.
+    Turn,
+}
+
+impl Schedule {
+    /// Why a message that is here does not go. None: it is not here.
+    pub fn why_not(&self, id: MessageId) -> Option<WhyNot> {
+        if self.held.contains_key(&id) {
+            return Some(WhyNot::Held);
+        }
+        Some(match self.known.get(&id)?.1 {
+            Spot::InFlight => WhyNot::InFlight,
+            Spot::Gate => WhyNot::Key,
+            Spot::Flow(flow, _) => self.why_not_of(flow),
+        })
+    }
+
+    fn why_not_of(&self, flow: usize) -> WhyNot {
+        let flow = &self.flows[flow];
+        match flow.state {
+            FlowState::Parked { closed: true, .. } => WhyNot::Closed,
+            FlowState::Parked { closed: false, .. } => WhyNot::Full,
+            FlowState::Heavy { .. } => WhyNot::Bytes,
+            FlowState::Open if flow.stranger => WhyNot::Strangers,
+            FlowState::Open => WhyNot::Turn,
+        }
+    }
+
+    /// When something may go by itself that cannot go now.
+    pub fn next_opening(&self) -> Option<Instant> {
+        let asked_again = self.alarms.first().map(|(at, _)| *at);
+        let gives_up = self.strangers.next_to_give_up().filter(|_| self.strangers_wait());
+        [asked_again, gives_up, self.left_until].into_iter().flatten().min()
+    }
+
+    /// Whether nothing waits here, and nothing is known to wait in the database.
+    pub fn is_empty(&self) -> bool {
+        self.counts.here == 0 && self.more.is_empty() && !self.skipped && self.left_until.is_none()
+    }
+
+    /// Whether so many more headers find a place.
+    pub fn has_place_for(&self, headers: usize) -> bool {
+        self.counts.here + headers <= self.capacity.headers
+    }
+
+    /// Messages in flight.
+    pub fn in_flight(&self) -> usize {
+        self.flights.len()
+    }
+
+    /// Slots that are free.
+    pub fn free_slots(&self) -> usize {
+        self.flights.free_slots()
+    }
+
+    /// What waits, and what is in flight. It looks at all flows.
+    pub fn waiting(&self) -> Waiting {
+        let mut why = BTreeMap::new();
+        let mut in_flows = 0;
+        for (number, flow) in self.flows.iter() {
+            *why.entry(self.why_not_of(number)).or_default() += flow.queue.len();
+            in_flows += flow.queue.len();
+        }
+        let others = [(WhyNot::Key, self.counts.here - in_flows), (WhyNot::Held, self.held.len())];
+        why.extend(others.into_iter().filter(|(_, headers)| *headers > 0));
+        Waiting {
+            lanes: self.lanes.len(),
+            lanes_with_more: self.more.len(),
+            headers: self.counts.here,
+            of_strangers: self.counts.strange,
+            of_closed: self.counts.closed,
+            in_flight: self.flights.len(),
+            bytes: self.flights.bytes(),
+            strangers_in_flight: self.strangers.in_flight,
+            why,
+        }
+    }
+}

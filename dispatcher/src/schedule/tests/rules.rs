@@ -1,0 +1,495 @@
+use std::time::Duration;
+
+use outbox_schema::{Header, LaneLook, MessageId, Revision, WalkStart};
+
+use super::fake::{Bench, keyed, row, row_to};
+use crate::schedule::{Capacity, WhyNot};
+
+fn tenants(batch: &[Header]) -> String {
+    batch.iter().map(|header| &*header.lane.tenant).collect()
+}
+
+#[test]
+fn lanes_take_turns_of_four_messages() {
+    let mut bench = Bench::new(64);
+    bench.add((1..=10).map(|id| row(id, "a")).chain((11..=20).map(|id| row(id, "b"))));
+    assert_eq!(tenants(&bench.take_headers(18)), "aaaabbbbaaaabbbbaa");
+    assert_eq!(tenants(&bench.take_headers(2)), "bb");
+}
+
+#[test]
+fn channels_take_turns_however_many_tenants_one_has() {
+    let mut bench = Bench::new(64);
+    let of = |channel: &str, id, tenant: &str| {
+        let mut row = row(id, tenant);
+        row.lane.channel = channel.into();
+        row
+    };
+    bench.add((1..=50).map(|id| of("mail", id, &format!("m{id}"))).chain((51..=60).map(|id| of("http", id, "h"))));
+    let batch = bench.take_headers(20);
+    assert!(batch.iter().filter(|header| &*header.lane.channel == "http").count() >= 10, "{}", tenants(&batch));
+}
+
+#[test]
+fn a_turn_is_no_more_than_64_kib() {
+    let mut bench = Bench::new(64);
+    let large = |id| Header { bytes: 100 * 1024, ..row(id, "a") };
+    bench.add((1..=4).map(large).chain((5..=20).map(|id| row(id, "b"))));
+    assert_eq!(tenants(&bench.take_headers(11)), "abbbbabbbbb", "100 KiB count as 7 messages: a debt of 3");
+}
+
+#[test]
+fn a_lane_that_had_nothing_goes_before_those_that_wait_for_their_next_turn() {
+    let mut bench = Bench::new(64);
+    bench.add((1..=30).map(|id| row(id, "a")).chain((31..=60).map(|id| row(id, "b"))));
+    bench.take(8);
+    bench.add([row(61, "c")]);
+    assert_eq!(tenants(&bench.take_headers(5)), "caaaa");
+}
+
+#[test]
+fn lanes_that_had_nothing_keep_no_other_waiting_for_ever() {
+    let mut bench = Bench::new(512);
+    bench.add((1..=40).map(|id| row(id, "busy")));
+    bench.take(4);
+    bench.add((100..200).map(|id| row(id, &format!("n{id}"))));
+    let batch = bench.take_headers(30);
+    assert!(batch.iter().any(|header| &*header.lane.tenant == "busy"), "{}", tenants(&batch));
+}
+
+#[test]
+fn within_a_lane_messages_go_by_priority_and_then_by_time() {
+    let mut bench = Bench::new(64);
+    let urgent = |id, priority| Header { priority, ..row(id, "a") };
+    bench.add([row(1, "a"), row(2, "a"), urgent(3, 1), urgent(4, 3), urgent(5, 3)]);
+    bench.add([Header { at: 0, ..row(6, "a") }]);
+    assert_eq!(bench.take(64), [4, 5, 3, 6, 1, 2]);
+}
+
+#[test]
+fn without_fairness_messages_of_a_channel_go_by_priority_and_time_whoever_wrote_them() {
+    let mut bench = Bench::new(64);
+    bench.rooms.unfair = true;
+    bench.add([row(1, "a"), row(2, "a"), row(3, "a"), row(4, "b"), row(5, "a"), row(6, "b")]);
+    bench.add([Header { priority: 1, ..row(7, "b") }]);
+    assert_eq!(bench.take(64), [7, 1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn a_destination_gets_no_more_than_it_has_room_for_and_holds_up_no_other_of_its_lane() {
+    let mut bench = Bench::new(64);
+    bench.rooms.windows.insert("slow".to_owned(), 2);
+    bench.add((1..=5).map(|id| row_to(id, "a", "slow")).chain((6..=8).map(|id| row_to(id, "a", "quick"))));
+    assert_eq!(bench.take(64), [1, 2, 6, 7, 8]);
+    assert_eq!(bench.schedule.why_not(MessageId(3)), Some(WhyNot::Full));
+    bench.answer([1]);
+    assert_eq!(bench.take(64), [3]);
+}
+
+#[test]
+fn what_is_parked_with_a_destination_goes_as_far_as_it_has_room_once_it_answers() {
+    let mut bench = Bench::new(64);
+    bench.rooms.window = 1;
+    bench.add((1..=20).map(|id| row_to(id, &format!("t{id}"), "shop")));
+    assert_eq!(bench.take(64).len(), 1);
+    bench.rooms.window = 10;
+    bench.answer([1]);
+    assert_eq!(bench.take(64).len(), 10, "not just the two that are tried");
+}
+
+#[test]
+fn a_closed_destination_is_asked_again_when_it_opens() {
+    let mut bench = Bench::new(64);
+    let opens = bench.now + Duration::from_millis(300);
+    bench.rooms.closed.insert("down".to_owned(), Some(opens));
+    bench.add([row(1, "down")]);
+    assert!(bench.take(64).is_empty());
+    assert_eq!(bench.schedule.why_not(MessageId(1)), Some(WhyNot::Closed));
+    assert_eq!(bench.schedule.next_opening(), Some(opens));
+    bench.now = opens;
+    assert_eq!(bench.take(64), [1]);
+}
+
+#[test]
+fn a_destination_that_got_room_without_a_word_is_asked_again_within_a_second() {
+    let mut bench = Bench::new(64);
+    bench.rooms.closed.insert("paused".to_owned(), None);
+    bench.add([row(1, "paused")]);
+    assert!(bench.take(64).is_empty());
+    bench.rooms.closed.clear();
+    bench.now += Duration::from_secs(1);
+    assert_eq!(bench.take(64), [1]);
+}
+
+#[test]
+fn of_a_key_one_is_in_flight_and_the_first() {
+    let mut bench = Bench::new(64);
+    bench.add([keyed(2, "a", "k"), keyed(1, "a", "k"), keyed(3, "b", "k"), keyed(4, "a", "other")]);
+    assert_eq!(bench.take(64), [1, 4], "whatever tenants they are of");
+    assert_eq!(bench.schedule.why_not(MessageId(2)), Some(WhyNot::Key));
+    bench.answer([1]);
+    assert!(bench.take(64).is_empty(), "it is not marked yet");
+    bench.schedule.finished(MessageId(1), false);
+    assert_eq!(bench.take(64), [2]);
+}
+
+#[test]
+fn a_row_of_a_key_that_commits_late_goes_first_where_none_is_in_flight() {
+    let mut bench = Bench::new(64);
+    bench.add([keyed(5, "a", "k")]);
+    bench.add([keyed(3, "a", "k")]);
+    assert_eq!(bench.take(64), [3]);
+    bench.finish([3]);
+    assert_eq!(bench.take(64), [5]);
+}
+
+#[test]
+fn a_message_that_goes_again_takes_all_of_its_key_with_it() {
+    let mut bench = Bench::new(64);
+    bench.add([keyed(1, "a", "k"), keyed(2, "a", "k")]);
+    assert_eq!(bench.take(64), [1]);
+    bench.answer([1]);
+    bench.schedule.finished(MessageId(1), true);
+    assert!(bench.take(64).is_empty(), "they are found again");
+    assert_eq!(bench.schedule.why_not(MessageId(2)), None);
+}
+
+#[test]
+fn a_slot_is_taken_until_the_mark() {
+    let mut bench = Bench::new(2);
+    bench.add((1..=4).map(|id| row(id, "a")));
+    assert_eq!(bench.take(64), [1, 2]);
+    bench.answer([1, 2]);
+    assert!(bench.take(64).is_empty());
+    bench.schedule.finished(MessageId(1), false);
+    assert_eq!(bench.take(64), [3]);
+}
+
+#[test]
+fn the_last_eighth_of_the_slots_is_for_lanes_with_little_in_flight() {
+    let mut bench = Bench::new(64);
+    bench.add((1..=200).map(|id| row(id, "busy")).chain([row(300, "quiet")]));
+    assert_eq!(bench.take(64).len(), 56);
+    bench.add((301..=312).map(|id| row(id, "quiet")));
+    assert_eq!(tenants(&bench.take_headers(64)), "quiet".repeat(7), "it has little no more");
+}
+
+#[test]
+fn a_lane_that_is_alone_has_all_slots() {
+    let mut bench = Bench::new(64);
+    bench.add((1..=200).map(|id| row(id, "busy")));
+    assert_eq!(bench.take(100).len(), 64);
+}
+
+#[test]
+fn a_large_message_keeps_its_turn_and_what_fits_beside_it_may_go() {
+    let mut bench = Bench::of(Capacity { slots: 64, bytes: 1000, headers: 100 });
+    let of = |id, tenant, bytes| Header { bytes, ..row(id, tenant) };
+    bench.add([
+        of(1, "a", 300),
+        of(2, "b", 300),
+        of(3, "large", 700),
+        of(4, "c", 200),
+        of(5, "d", 200),
+        of(6, "e", 200),
+    ]);
+    assert_eq!(bench.take(64), [1, 2, 4, 5], "of the 400 that were free");
+    assert_eq!(bench.schedule.why_not(MessageId(3)), Some(WhyNot::Bytes));
+    bench.finish([1]);
+    assert!(bench.take(64).is_empty(), "those are kept");
+    bench.finish([2]);
+    assert!(bench.take(64).is_empty());
+    bench.finish([4]);
+    assert_eq!(bench.take(64), [3]);
+    bench.finish([5]);
+    assert_eq!(bench.take(64), [6]);
+}
+
+#[test]
+fn a_message_larger_than_all_bytes_goes_where_no_other_is_in_flight() {
+    let mut bench = Bench::of(Capacity { slots: 64, bytes: 1000, headers: 100 });
+    let of = |id, tenant, bytes| Header { bytes, ..row(id, tenant) };
+    bench.add([of(1, "a", 10), of(2, "large", 5000), of(3, "larger", 6000)]);
+    assert_eq!(bench.take(64), [1]);
+    bench.finish([1]);
+    assert_eq!(bench.take(64), [2]);
+    bench.finish([2]);
+    assert_eq!(bench.take(64), [3]);
+}
+
+#[test]
+fn a_message_that_is_larger_than_its_channel_allows_takes_no_bytes() {
+    let mut bench = Bench::of(Capacity { slots: 64, bytes: 1000, headers: 100 });
+    bench.add([Header { bytes: 2 << 20, ..row(1, "a") }, Header { bytes: 900, ..row(2, "b") }]);
+    assert_eq!(bench.take(64), [1, 2]);
+}
+
+#[test]
+fn strangers_have_a_budget_while_others_want_slots() {
+    let mut bench = Bench::new(64);
+    bench.rooms.strangers = (1..=40).map(|id| format!("s{id}")).collect();
+    bench.add((1..=40).map(|id| row(id, &format!("s{id}"))).chain([row(100, "known")]));
+    assert_eq!(bench.take(64).len(), 9, "eight of them");
+    assert_eq!(bench.schedule.waiting().why[&WhyNot::Strangers], 32);
+}
+
+#[test]
+fn strangers_have_all_but_an_eighth_of_the_slots_while_nobody_else_wants_them() {
+    let mut bench = Bench::new(64);
+    bench.rooms.strangers = (1..=80).map(|id| format!("s{id}")).collect();
+    bench.add((1..=80).map(|id| row(id, &format!("s{id}"))));
+    assert_eq!(bench.take(64).len(), 56);
+}
+
+#[test]
+fn a_silent_stranger_gives_its_place_up_after_a_second_and_keeps_its_slot() {
+    let mut bench = Bench::new(64);
+    bench.rooms.strangers = (1..=100).map(|id| format!("s{id}")).collect();
+    bench.add((1..=100).map(|id| row(id, &format!("s{id}"))));
+    let mut in_flight = Vec::new();
+    for second in 0..6 {
+        bench.add([row(1000 + second, "known")]);
+        let batch = bench.take(64);
+        in_flight.push(bench.schedule.waiting().strangers_in_flight);
+        bench.finish(batch.into_iter().filter(|id| *id >= 1000));
+        bench.now += Duration::from_secs(1);
+    }
+    assert_eq!(in_flight, [8, 16, 24, 32, 32, 32], "never more than a half of the slots");
+}
+
+#[test]
+fn a_new_stranger_is_tried_before_most_of_those_that_wait() {
+    let mut bench = Bench::new(64);
+    bench.rooms.strangers = (1..=1000).map(|id| format!("s{id}")).collect();
+    bench.add([row(5000, "known")]);
+    bench.add((1..1000).map(|id| row(id, &format!("s{id}"))));
+    bench.take(64);
+    bench.add([row(1000, "s1000")]);
+    bench.now += Duration::from_secs(1);
+    assert!(bench.take(64).contains(&1000));
+}
+
+#[test]
+fn a_stranger_that_answers_takes_turns_with_others_at_once() {
+    let mut bench = Bench::new(64);
+    bench.rooms.strangers = (1..=40).map(|id| format!("s{id}")).chain(["good".to_owned()]).collect();
+    bench.add((1..=10).map(|id| row(id, "good")).chain([row(99, "known")]));
+    bench.add((101..=140).map(|id| row(id, &format!("s{}", id - 100))));
+    let batch = bench.take(64);
+    assert!(batch.contains(&1));
+    bench.rooms.strangers.remove("good");
+    bench.finish([1]);
+    assert_eq!(
+        bench.take(64).iter().filter(|id| **id <= 10).count(),
+        9 - batch.iter().filter(|id| (2..=10).contains(*id)).count()
+    );
+}
+
+#[test]
+fn strangers_have_their_turns_however_many_others_wait() {
+    let mut bench = Bench::new(64);
+    bench.rooms.strangers.insert("new".to_owned());
+    bench.add((1..=500).map(|id| row(id, &format!("t{}", id % 20))).chain([row(1000, "new")]));
+    assert!(bench.take(40).contains(&1000));
+}
+
+#[test]
+fn strangers_have_a_part_of_the_buffer_and_the_newest_a_little_more() {
+    let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 160 });
+    bench.rooms.strangers = (1..=200).map(|id| format!("s{id}")).collect();
+    let added = bench.add((1..=100).map(|id| row(id, &format!("s{id}"))));
+    assert_eq!((added.new, added.passed_over), (50, 50));
+    assert!(bench.schedule.skipped() && !bench.schedule.skipped());
+    assert!(!bench.schedule.has_place_for_strangers());
+    let step: Vec<Header> = (101..=110).map(|id| row(id, &format!("s{id}"))).collect();
+    assert_eq!(bench.schedule.met(&step, 8, &mut bench.rooms, bench.now).new, 0);
+    assert_eq!(bench.add((1000..1110).map(|id| row(id, "known"))).new, 16, "what one lane may have here");
+}
+
+#[test]
+fn a_stranger_that_takes_nothing_is_left_in_the_database_until_it_opens() {
+    let mut bench = Bench::new(64);
+    let opens = bench.now + Duration::from_secs(7);
+    bench.rooms.strangers.insert("down".to_owned());
+    bench.rooms.closed.insert("down".to_owned(), Some(opens));
+    assert_eq!(bench.add([row(1, "down")]).passed_over, 1);
+    bench.take(64);
+    assert!(!bench.schedule.skipped());
+    assert_eq!(bench.schedule.next_opening(), Some(opens));
+    bench.now = opens;
+    bench.take(64);
+    assert!(bench.schedule.skipped());
+}
+
+#[test]
+fn rows_for_closed_destinations_are_a_quarter_of_the_buffer_at_most() {
+    let mut bench = Bench::of(Capacity { slots: 64, bytes: 1 << 20, headers: 160 });
+    bench.rooms.closed = (1..=100).map(|id| (format!("d{id}"), None)).collect();
+    bench.add((1..=100).map(|id| row(id, &format!("d{id}"))));
+    bench.take(64);
+    let waiting = bench.schedule.waiting();
+    assert_eq!((waiting.of_closed, waiting.headers), (40, 40));
+    bench.now += Duration::from_secs(1);
+    bench.take(64);
+    assert!(bench.schedule.skipped());
+}
+
+#[test]
+fn what_does_not_fit_is_passed_over_and_asked_for_again() {
+    let mut bench = Bench::of(Capacity { slots: 4, bytes: 1 << 20, headers: 100 });
+    let added = bench.add((1..=50).map(|id| row(id, "a")));
+    assert_eq!((added.new, added.passed_over), (8, 42));
+    assert!(bench.schedule.has_more() && !bench.schedule.skipped());
+    assert_eq!(bench.add([row(60, "a")]).passed_over, 1, "it is behind the place of its lane");
+    let mut taken = bench.take(64);
+    let (asked, limit) = bench.schedule.hungry(bench.now).expect("it runs low");
+    assert_eq!((asked[0].behind, limit), (WalkStart::default(), 8));
+    let page = (5..=12).map(|id| row(id, "a")).collect();
+    bench.schedule.fed(&asked, limit, page, &mut bench.rooms, bench.now);
+    bench.schedule.check();
+    while !taken.is_empty() {
+        bench.finish(taken);
+        taken = bench.take(64);
+    }
+    let (asked, limit) = bench.schedule.hungry(bench.now).expect("it runs low");
+    assert_eq!(asked[0].behind, WalkStart::behind(0, 12, 12));
+    bench.schedule.fed(&asked, limit, vec![row(13, "a")], &mut bench.rooms, bench.now);
+    assert!(!bench.schedule.has_more(), "fewer than asked for: there is no more");
+    assert_eq!(bench.take(64), [13]);
+}
+
+#[test]
+fn a_lane_that_is_fed_for_long_is_fed_from_the_beginning_now_and_then() {
+    let mut bench = Bench::of(Capacity { slots: 64, bytes: 1 << 20, headers: 32 });
+    bench.add((1..=20).map(|id| row(id, "a")));
+    let (mut next, mut from_the_beginning) = (9, Vec::new());
+    for second in 0..12 {
+        let taken = bench.take(64);
+        bench.finish(taken);
+        let (asked, limit) = bench.schedule.hungry(bench.now).expect("it runs low");
+        if second > 0 && asked[0].behind.is_beginning() {
+            from_the_beginning.push(second);
+        }
+        let page = (next..next + 8).map(|id| row(id, "a")).collect();
+        bench.schedule.fed(&asked, limit, page, &mut bench.rooms, bench.now);
+        (next, bench.now) = (next + 8, bench.now + Duration::from_secs(1));
+    }
+    assert_eq!(from_the_beginning, [5, 10]);
+}
+
+#[test]
+fn a_row_that_comes_while_its_lane_is_looked_at_is_not_forgotten() {
+    let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 32 });
+    bench.add((1..=20).map(|id| row(id, "a")));
+    bench.take(64);
+    let (asked, limit) = bench.schedule.hungry(bench.now).expect("it runs low");
+    bench.add([row(30, "a")]);
+    bench.schedule.fed(&asked, limit, vec![], &mut bench.rooms, bench.now);
+    assert!(bench.schedule.has_more(), "that look did not see it");
+}
+
+#[test]
+fn rows_that_cannot_go_do_not_hide_others_of_their_lane() {
+    let mut bench = Bench::new(512);
+    bench.rooms.closed.insert("down".to_owned(), None);
+    let met: Vec<Header> = (1..=8).map(|id| row_to(id, "a", "down")).collect();
+    bench.schedule.met(&met, 8, &mut bench.rooms, bench.now);
+    let all: Vec<Header> = (1..=5000).map(|id| row_to(id, "a", "down")).chain([row_to(6000, "a", "up")]).collect();
+    for _ in 0..20 {
+        if bench.take(512) == [6000] {
+            assert!(bench.schedule.waiting().headers < 1500);
+            return;
+        }
+        let Some((asked, limit)) = bench.schedule.hungry(bench.now) else { continue };
+        bench.schedule.fed(&asked, limit, page_of(&all, &asked[0], limit), &mut bench.rooms, bench.now);
+        bench.schedule.check();
+    }
+    panic!("it was not found");
+}
+
+fn page_of(rows: &[Header], look: &LaneLook, limit: u32) -> Vec<Header> {
+    let behind = rows.iter().filter(|row| look.behind.is_before(row.priority.into(), row.at, row.id.0));
+    behind.take(limit as usize).cloned().collect()
+}
+
+#[test]
+fn a_repeat_is_dropped_and_a_later_revision_takes_the_place_of_an_earlier_one() {
+    let mut bench = Bench::new(64);
+    assert_eq!(bench.add([row(1, "a"), row(1, "a")]).new, 1);
+    let edited = Header { revision: Revision(2), ..row_to(1, "a", "elsewhere") };
+    assert_eq!(bench.add([edited.clone(), row(1, "a")]).new, 1);
+    assert_eq!(bench.take_headers(64), [edited]);
+    assert_eq!(bench.add([row(1, "a")]).new, 0, "it is in flight");
+    assert!(!bench.schedule.skipped());
+    bench.add([Header { revision: Revision(3), ..row(1, "a") }]);
+    assert!(bench.schedule.skipped(), "it is found again once it is marked");
+}
+
+#[test]
+fn rows_of_a_lane_that_finds_no_place_make_another_round_necessary() {
+    let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 16 });
+    let added = bench.add((1..=20).map(|id| row(id, &format!("t{id}"))));
+    assert_eq!((added.new, added.passed_over), (16, 4));
+    assert!(bench.schedule.skipped() && !bench.schedule.skipped());
+}
+
+#[test]
+fn a_row_that_is_held_goes_once_it_is_free() {
+    let mut bench = Bench::new(64);
+    bench.add([row(1, "a"), keyed(2, "a", "k"), keyed(3, "a", "k")]);
+    bench.schedule.hold([1, 2, 4].map(MessageId));
+    bench.add([row(4, "a"), row(5, "a")]);
+    assert_eq!(bench.take(64), [5], "nothing of that key");
+    assert_eq!(bench.schedule.why_not(MessageId(1)), Some(WhyNot::Held));
+    bench.schedule.free([1, 2, 4].map(MessageId));
+    assert_eq!(bench.take(64), [1, 2, 4]);
+}
+
+#[test]
+fn what_was_claimed_unseen_is_in_flight_and_a_refused_row_is_found_again() {
+    let mut bench = Bench::new(64);
+    bench.schedule.took(vec![row(1, "a")], &mut bench.rooms, bench.now);
+    assert_eq!(bench.add([row(1, "a")]).new, 0);
+    assert_eq!(bench.schedule.in_flight(), 1);
+    bench.schedule.refused(MessageId(1));
+    assert_eq!((bench.add([row(1, "a")]).new, bench.schedule.in_flight()), (1, 0));
+}
+
+#[test]
+fn a_new_term_begins_with_nothing_here_and_what_is_in_flight_stays() {
+    let mut bench = Bench::new(64);
+    bench.add([row(1, "a"), keyed(2, "a", "k"), keyed(3, "a", "k"), row(4, "a")]);
+    bench.take(2);
+    bench.schedule.clear();
+    bench.schedule.check();
+    let waiting = bench.schedule.waiting();
+    assert_eq!((waiting.headers, waiting.in_flight), (0, 2));
+    bench.add([row(1, "a"), keyed(2, "a", "k"), keyed(3, "a", "k")]);
+    assert!(bench.take(64).is_empty());
+    bench.finish([2]);
+    assert_eq!(bench.take(64), [3]);
+}
+
+#[test]
+fn rows_may_be_claimed_unseen_where_nothing_waits_but_what_the_look_passes_over() {
+    let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 32 });
+    let unseen = bench.schedule.unseen(&mut bench.rooms, bench.now);
+    assert_eq!((unseen.up_to, unseen.known.len(), unseen.not_of.len()), (2, 0, 0));
+    bench.add((1..=20).map(|id| row(id, "a")));
+    let unseen = bench.schedule.unseen(&mut bench.rooms, bench.now);
+    assert_eq!((unseen.up_to, &*unseen.not_of[0].tenant), (2, "a"));
+    bench.add([row(30, "b")]);
+    assert_eq!(bench.schedule.unseen(&mut bench.rooms, bench.now).up_to, 0, "another has its turn first");
+    bench.rooms.windows.insert("b".to_owned(), 0);
+    bench.take(64);
+    assert_eq!(bench.schedule.unseen(&mut bench.rooms, bench.now).up_to, 0);
+}
+
+#[test]
+fn rows_of_a_channel_that_nobody_has_configured_are_told() {
+    let mut bench = Bench::new(64);
+    let mut unknown = row(1, "a");
+    unknown.lane.channel = "unknown".into();
+    assert_eq!(bench.add([unknown, row(2, "a")]).unknown_channel, [MessageId(1)]);
+    assert_eq!(bench.take(64), [2]);
+}

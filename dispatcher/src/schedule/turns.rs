@@ -1,0 +1,307 @@
+//! Who goes next: the turns of channels, lanes and strangers, one after another.
+
+use std::time::Duration;
+
+use outbox_schema::Header;
+use tokio::time::Instant;
+
+use super::buffer::Spot;
+use super::flight::Flight;
+use super::keys::{Through, key_of};
+use super::lane::{Flow, LITTLE};
+use super::parking::ASK_AGAIN;
+use super::ring::{Entry, Turn};
+use super::{Rooms, Schedule, Standing};
+
+/// The messages of a turn: so that a connection is used while it is warm.
+const TURN: i64 = 4;
+
+/// So many bytes count as one more message.
+const BYTES: u64 = 16 * 1024;
+
+/// One turn of so many is that of a stranger, while others wait too.
+const STRANGERS_TURN: u32 = 4;
+
+/// How long slots are kept for others after there was more than one lane.
+const SHARED: Duration = Duration::from_secs(1);
+
+/// Of how many answers a destination's flows are tried: two for each. As many as it has room for would be parked again by the hundred.
+const TRIED: usize = 2;
+
+/// What is known of turns.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// The number of the present take.
+    take: u64,
+    /// The channel that had the last turn, and that of the last stranger.
+    channel: usize,
+    strange_channel: usize,
+    /// Turns since that of a stranger.
+    since_stranger: u32,
+    /// Whether there was more than one lane since the last take, and until when slots are kept for others.
+    shared: bool,
+    shared_until: Option<Instant>,
+}
+
+impl Turns {
+    /// Notes how many lanes there are.
+    pub(super) fn notice_lanes(&mut self, lanes: usize) {
+        self.shared |= lanes > 1;
+    }
+}
+
+/// Whether a flow can go.
+enum Go {
+    Now,
+    /// Its destination has no room. It was parked, or left.
+    Parked,
+    /// It is large, and waits for bytes.
+    Heavy,
+    /// Strangers have what they may have.
+    NoPlace,
+}
+
+impl Schedule {
+    /// Chooses which messages are claimed next: `most` at most. From here on they are in flight. What became of those of the last call is
+    /// known by now: they were admitted to their destinations, or refused.
+    pub fn take(&mut self, most: usize, rooms: &mut dyn Rooms, now: Instant) -> Vec<Header> {
+        self.turns.take += 1;
+        if std::mem::take(&mut self.turns.shared) || self.lanes.len() > 1 {
+            self.turns.shared_until = Some(now + SHARED);
+        }
+        let shared = self.turns.shared_until.is_some_and(|until| now < until);
+        self.look_after(rooms, now);
+        let budget = rooms.budget_of_strangers();
+        let mut batch = Vec::new();
+        // Lanes that have to leave the rest to others, and their turns.
+        let mut aside: Vec<(Turn, usize)> = Vec::new();
+        while batch.len() < most && self.flights.free_slots() > 0 {
+            if self.take_heavy(rooms, now, &mut batch) {
+                continue;
+            }
+            let strangers = self.strangers_may_go(budget, shared, now);
+            if strangers && self.turns.since_stranger + 1 >= STRANGERS_TURN && self.stranger(rooms, now, &mut batch) {
+                self.turns.since_stranger = 0;
+                continue;
+            }
+            if let Some((turn, lane)) = self.next_lane() {
+                self.turns.since_stranger += 1;
+                if self.leaves_rest(lane, shared) {
+                    self.lanes[lane].in_turn = true;
+                    aside.push((turn, lane));
+                } else {
+                    self.turn(lane, most, shared, rooms, now, &mut batch);
+                }
+            } else if !(strangers && self.stranger(rooms, now, &mut batch)) {
+                break;
+            }
+        }
+        for (turn, lane) in aside {
+            self.strangers.others_want(now);
+            let of = &mut self.lanes[lane];
+            (of.turn, of.in_turn) = (Some(turn), false);
+            self.channels[of.channel].give_back(lane, turn);
+            self.enter(lane, Entry::Last);
+        }
+        if self.channels.iter().any(|channel| !channel.is_idle()) {
+            self.strangers.others_want(now);
+        }
+        batch
+    }
+
+    /// Looks at destinations of which something may have changed, before the turns.
+    fn look_after(&mut self, rooms: &mut dyn Rooms, now: Instant) {
+        while let Some(&(at, destination)) = self.alarms.first().filter(|(at, _)| *at <= now) {
+            self.alarms.remove(&(at, destination));
+            self.destinations[destination].alarm = None;
+            self.unpark(destination, now);
+        }
+        for destination in std::mem::take(&mut self.stirred) {
+            let Some(of) = self.destinations.get_mut(destination) else { continue };
+            of.stirred = false;
+            let stranger = rooms.is_stranger(&of.name);
+            self.learn(destination, stranger);
+            (0..TRIED).for_each(|_| self.unpark(destination, now));
+        }
+        if self.strangers_wait() {
+            self.strangers.give_up(now);
+        }
+        if self.left_until.take_if(|until| *until <= now).is_some() {
+            self.skipped = true;
+        }
+    }
+
+    /// Whether messages for strangers wait for a place in their budget.
+    pub fn strangers_wait(&self) -> bool {
+        self.channels.iter().any(|channel| !channel.has_no_strangers())
+    }
+
+    /// Whether a stranger may go. The last sixteenth of the slots is for others, where there are any.
+    fn strangers_may_go(&self, budget: usize, shared: bool, now: Instant) -> bool {
+        let kept = if shared { self.capacity.slots / 16 } else { 0 };
+        self.flights.free_slots() > kept && self.strangers.room(&self.capacity, budget, now) > 0
+    }
+
+    /// Whether a lane leaves what is free to others: that is scarce, and the lane has more than little in flight.
+    fn leaves_rest(&self, lane: usize, shared: bool) -> bool {
+        let little = (self.capacity.slots / 8).clamp(1, LITTLE);
+        shared && self.flights.are_scarce() && self.lanes[lane].in_flight >= little
+    }
+
+    /// Takes out the lane whose turn it is.
+    fn next_lane(&mut self) -> Option<(Turn, usize)> {
+        for _ in 0..self.channels.len() {
+            self.turns.channel = (self.turns.channel + 1) % self.channels.len();
+            if let Some((turn, lane)) = self.channels[self.turns.channel].next() {
+                self.lanes[lane].turn = None;
+                return Some((turn, lane));
+            }
+        }
+        None
+    }
+
+    /// A lane has its turn.
+    fn turn(
+        &mut self,
+        lane: usize,
+        most: usize,
+        shared: bool,
+        rooms: &mut dyn Rooms,
+        now: Instant,
+        batch: &mut Vec<Header>,
+    ) {
+        let of = &mut self.lanes[lane];
+        let fair = self.channels[of.channel].fair;
+        of.in_turn = true;
+        if of.credit <= 0 {
+            of.credit += TURN;
+        }
+        while batch.len() < most && self.flights.free_slots() > 0 {
+            let of = &self.lanes[lane];
+            let is_over = if fair { of.credit <= 0 } else { of.credit < TURN };
+            let is_over = is_over || self.leaves_rest(lane, shared);
+            let Some(&(_, flow)) = of.open.first().filter(|_| !is_over) else { break };
+            match self.go(flow, rooms, now) {
+                Go::Now => self.fly(flow, now, batch),
+                Go::Heavy => self.is_heavy(flow),
+                Go::Parked | Go::NoPlace => {}
+            }
+        }
+        let of = &mut self.lanes[lane];
+        of.in_turn = false;
+        if of.here == 0 || !fair {
+            of.credit = 0;
+        }
+        let entry = if of.credit > 0 { Entry::First } else { Entry::Last };
+        self.enter(lane, entry);
+        self.is_low(lane);
+        self.end_lane_if_over(lane);
+    }
+
+    /// A stranger has its turn. Says whether there was one.
+    fn stranger(&mut self, rooms: &mut dyn Rooms, now: Instant, batch: &mut Vec<Header>) -> bool {
+        let mut next = None;
+        for _ in 0..self.channels.len() {
+            self.turns.strange_channel = (self.turns.strange_channel + 1) % self.channels.len();
+            next = self.channels[self.turns.strange_channel].next_strange();
+            if next.is_some() {
+                break;
+            }
+        }
+        let Some(lane) = next else { return false };
+        let of = &mut self.lanes[lane];
+        of.strangers_turn = None;
+        let was_in_turn = std::mem::replace(&mut of.in_turn, true);
+        let mut tries = true;
+        while tries && let Some(&(_, flow)) = self.lanes[lane].strange.first() {
+            match self.go(flow, rooms, now) {
+                Go::Now => {
+                    self.fly(flow, now, batch);
+                    break;
+                }
+                Go::Heavy => self.is_heavy(flow),
+                Go::NoPlace => tries = false,
+                Go::Parked => {}
+            }
+        }
+        self.lanes[lane].in_turn = was_in_turn;
+        self.enter(lane, Entry::Last);
+        self.is_low(lane);
+        self.end_lane_if_over(lane);
+        tries
+    }
+
+    /// The first message that waits for bytes goes, where it fits by now. Says whether one did, or was parked.
+    fn take_heavy(&mut self, rooms: &mut dyn Rooms, now: Instant, batch: &mut Vec<Header>) -> bool {
+        let Some((_, &flow)) = self.heavy.first_key_value() else { return false };
+        let bytes = self.flows[flow].queue.first_key_value().map_or(0, |(_, header)| header.bytes);
+        if !self.flights.fits_at_last(bytes) {
+            return false;
+        }
+        let Flow { lane, stranger, .. } = self.flows[flow];
+        let was_in_turn = std::mem::replace(&mut self.lanes[lane].in_turn, true);
+        self.reopen(flow);
+        let may = !stranger || self.strangers.room(&self.capacity, rooms.budget_of_strangers(), now) > 0;
+        if may && let Go::Now = self.go(flow, rooms, now) {
+            self.fly(flow, now, batch);
+        }
+        self.lanes[lane].in_turn = was_in_turn;
+        self.enter(lane, Entry::Last);
+        self.end_lane_if_over(lane);
+        true
+    }
+
+    /// Whether the first message of an open flow can go. Where its destination has no room, the flow is parked with it.
+    fn go(&mut self, flow: usize, rooms: &mut dyn Rooms, now: Instant) -> Go {
+        let Flow { lane, destination, stranger, ref queue, .. } = self.flows[flow];
+        let (bytes, headers) = (queue.first_key_value().map_or(0, |(_, header)| header.bytes), queue.len());
+        let channel = self.lanes[lane].channel;
+        let name = &self.channels[channel].name;
+        let ask = |destination: &str| rooms.standing(name, destination, now);
+        match self.destinations[destination].standing(self.turns.take, channel, ask) {
+            Standing::Room(_) if stranger && !self.strangers.fits(&self.capacity, bytes) => Go::NoPlace,
+            Standing::Room(_) if self.flights.fits(bytes) => Go::Now,
+            Standing::Room(_) => Go::Heavy,
+            Standing::Full => {
+                self.park(flow, false, now + ASK_AGAIN);
+                Go::Parked
+            }
+            Standing::Closed { until } => {
+                let until = until.map_or(now + ASK_AGAIN, |until| until.min(now + ASK_AGAIN));
+                if self.counts.closed + headers > self.capacity.headers / 4 {
+                    self.leave_flow(flow);
+                    self.leave_until(until, now);
+                } else {
+                    self.park(flow, true, until);
+                }
+                Go::Parked
+            }
+        }
+    }
+
+    /// The first message of a flow goes.
+    fn fly(&mut self, flow: usize, now: Instant, batch: &mut Vec<Header>) {
+        let Flow { lane, destination, stranger, ref queue, .. } = self.flows[flow];
+        let Some((&rank, _)) = queue.first_key_value() else { return };
+        if self.destinations[destination].given() {
+            self.unpark(destination, now);
+        }
+        let header = self.take_out(flow, rank);
+        self.known.insert(header.id, (header.revision, Spot::InFlight));
+        if let Some(key) = key_of(&header)
+            && let Some(gate) = self.keys.get_mut(&key)
+        {
+            gate.through = Some(Through::InFlight(header.id));
+        }
+        let of = &mut self.lanes[lane];
+        of.in_flight += 1;
+        if stranger {
+            self.strangers.begin(&header, now);
+        } else {
+            of.credit -= 1 + i64::try_from(header.bytes / BYTES).unwrap_or(i64::MAX);
+            self.strangers.others_want(now);
+        }
+        self.flights.begin(Flight { header: header.clone(), lane, strange_since: stranger.then_some(now) });
+        batch.push(header);
+    }
+}
