@@ -11,6 +11,12 @@ const LONGEST: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Backoff(ExponentialBackoff);
 
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Backoff {
     /// The backoff before the first failure.
     pub(crate) fn new() -> Self {

@@ -1,5 +1,6 @@
 //! A time limit for each answer of the database: a connection may be dead without a sign.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,10 +8,13 @@ use async_trait::async_trait;
 use outbox_schema::database::STATEMENT_LIMIT;
 use outbox_schema::destination::{Aside, BroughtBack, ByHandChange, DestinationState, Look};
 use outbox_schema::mark::MarkReport;
+use outbox_schema::store::due::{
+    DueRows, Header, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
+};
 use outbox_schema::store::{Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, DestinationStore, Holder, Mark, MessageId, Shard, Store, StoreError,
-    TermEnd, TermId,
+    ChannelTerms, ClaimId, ClaimRequest, Claimed, DestinationStore, Holder, Mark, Message, MessageId, Shard, Store,
+    StoreError, TermEnd, TermId, WalkStart,
 };
 
 /// How much longer than a lease an answer may take. A fleet should be at work again about as soon after the loss of its
@@ -132,6 +136,61 @@ impl Store for InTime<dyn Store> {
 
     fn distrust(&self) {
         self.port.distrust();
+    }
+}
+
+#[async_trait]
+impl DueRows for InTime<dyn DueRows> {
+    async fn look(&self, shard: Shard, behind: WalkStart, limit: u32) -> Result<Vec<Header>, StoreError> {
+        self.answer("looking for due messages", self.port.look(shard, behind, limit)).await
+    }
+
+    async fn newest(&self, shard: Shard, limit: u32) -> Result<Vec<Header>, StoreError> {
+        self.answer("looking for new messages", self.port.newest(shard, limit)).await
+    }
+
+    async fn look_at_lanes(&self, shard: Shard, lanes: &[LaneLook], limit: u32) -> Result<Vec<Header>, StoreError> {
+        self.answer("looking for messages of tenants", self.port.look_at_lanes(shard, lanes, limit)).await
+    }
+
+    async fn next_lanes(
+        &self,
+        shard: Shard,
+        from: Option<&RingPlace>,
+        lanes: u32,
+        each: u32,
+    ) -> Result<RingStep, StoreError> {
+        self.answer("looking for tenants", self.port.next_lanes(shard, from, lanes, each)).await
+    }
+
+    async fn next_keys(
+        &self,
+        shard: Shard,
+        from: Option<&RingPlace>,
+        keys: u32,
+        each: u32,
+        halting: &[String],
+    ) -> Result<RingStep, StoreError> {
+        self.answer("looking for ordering keys", self.port.next_keys(shard, from, keys, each, halting)).await
+    }
+
+    async fn claim_rows(&self, term: &TermId, request: &RowsToClaim<'_>) -> Result<Vec<Message>, StoreError> {
+        self.answer("claiming messages", self.port.claim_rows(term, request)).await
+    }
+
+    async fn look_and_claim(&self, term: &TermId, request: &LookAndClaim<'_>) -> Result<LookedAndClaimed, StoreError> {
+        self.answer("claiming what is due", self.port.look_and_claim(term, request)).await
+    }
+
+    async fn defer_unknown(
+        &self,
+        term: &TermId,
+        rows: &[MessageId],
+        channels: &[ChannelTerms],
+        delay: Duration,
+    ) -> Result<BTreeMap<String, u64>, StoreError> {
+        let answer = self.port.defer_unknown(term, rows, channels, delay);
+        self.answer("deferring messages of unknown channels", answer).await
     }
 }
 

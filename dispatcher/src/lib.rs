@@ -25,6 +25,7 @@ pub mod metrics;
 pub mod operations;
 pub mod poller;
 mod retention;
+pub mod schedule;
 pub mod signals;
 pub mod telemetry;
 pub mod term;

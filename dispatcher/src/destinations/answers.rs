@@ -81,6 +81,7 @@ impl Destinations {
         if let Some(pause) = &ruling.pause {
             state.destination(&pause.destination, now).is_to_be_written();
         }
+        state.stirred.note(&message.destination);
         self.has_answered(state);
         ruling
     }

@@ -64,11 +64,12 @@ impl Destinations {
                 state.destination(&left.destination, now).take_over(left, now);
             }
         }
-        let State { known, at_rest, .. } = &mut *state;
+        let State { known, at_rest, stirred, .. } = &mut *state;
         for name in names {
             if let Some(destination) = known.get_mut(name).or_else(|| at_rest.get_mut(name)) {
                 destination.is_sure();
             }
+            stirred.note(name);
         }
     }
 

@@ -17,6 +17,7 @@ mod keeper;
 mod limits;
 mod rate;
 mod refusals;
+mod rooms;
 mod shares;
 mod shown;
 mod strangers;
@@ -38,6 +39,7 @@ use self::destination::{Closed, Destination, Situation, Standing};
 pub use self::keeper::{Keeper, LISTEN};
 pub use self::limits::Limits;
 pub use self::rate::RateLimit;
+pub use self::rooms::{RoomsNow, Stirred};
 pub use self::shown::{DestinationNow, DestinationsNow};
 use self::strangers::Budget;
 pub use self::strangers::{Place, Silent};
@@ -69,6 +71,8 @@ pub struct Destinations {
     max_bytes: u64,
     state: Mutex<State>,
     answered: Notify,
+    /// Given when a schedule is to be told of a destination.
+    stirs: Notify,
     /// Notified when rows are to be brought back.
     recovery: Notify,
     /// The places on the wire for messages of strangers.
@@ -89,6 +93,8 @@ struct State {
     /// Until when a destination may take nothing that is not among the known.
     forgotten_until: Option<Instant>,
     credentials: Credentials,
+    /// The destinations of which a schedule is to be told.
+    stirred: Stirred,
     /// A counter: how many answers have come.
     answers: u64,
     /// Its value when the last claim began, where a destination had to answer before it may get more.
@@ -116,6 +122,7 @@ impl Destinations {
             at_rest: HashMap::new(),
             forgotten_until: None,
             credentials: Credentials::default(),
+            stirred: Stirred::default(),
             answers: 0,
             awaited: None,
             strangers: Budget::of(slots),
@@ -126,7 +133,16 @@ impl Destinations {
         });
         let places = Semaphore::new(Slots { all: slots, alone: false }.of_strangers());
         let pauses = tokio::sync::Mutex::new(());
-        Self { slots, max_bytes, state, answered: Notify::new(), recovery: Notify::new(), places, pauses }
+        Self {
+            slots,
+            max_bytes,
+            state,
+            answered: Notify::new(),
+            stirs: Notify::new(),
+            recovery: Notify::new(),
+            places,
+            pauses,
+        }
     }
 
     /// Keeps others from writing pauses to the database, and from ending them there, for as long as the guard lives.
@@ -157,6 +173,7 @@ impl Destinations {
         state.allowed = allowed;
         state.credentials = Credentials::default();
         state.configured += 1;
+        state.stirred.all = true;
         self.recovery.notify_one();
         self.has_answered(state);
     }
@@ -175,6 +192,7 @@ impl Destinations {
         let now = Instant::now();
         let mut state = self.state();
         state.configured += 1;
+        state.stirred.all = true;
         state.begin(states, now);
         for left in states {
             state.destination(&left.destination, now).take_over(left, now);
@@ -220,6 +238,7 @@ impl Destinations {
         if let Some(destination) = state.known.get_mut(&message.destination) {
             destination.released(weight, Instant::now());
         }
+        state.stirred.note(&message.destination);
         self.has_answered(state);
     }
 
@@ -252,6 +271,7 @@ impl Destinations {
         state.answers += 1;
         drop(state);
         self.answered.notify_waiters();
+        self.stirs.notify_one();
     }
 
     /// When claims may bring something again without an answer: a destination takes messages again by itself, or has
@@ -352,6 +372,7 @@ impl Destinations {
                 destination.resume(now);
             }
             destination.held(pause, failures, now);
+            state.stirred.all = true;
             tracing::info!(destination = name, paused = is_paused, "destination.changed_by_hand");
             state.by_hand.insert(name, stamp);
         }

@@ -36,6 +36,11 @@ impl Budget {
         Self { first, most: first.max(slots - slots / 4), allowed: first, wanted: false }
     }
 
+    /// How many they may have in flight.
+    pub(super) fn allowed(&self) -> usize {
+        self.allowed
+    }
+
     /// How many more may be claimed beside so many in flight.
     pub(super) fn left(&mut self, in_flight: usize) -> usize {
         if in_flight < self.allowed / 2 {

@@ -25,6 +25,11 @@ impl StoreHealth {
         Self { store, answering: Answering::new("the outbox database did not answer in time") }
     }
 
+    /// Watches the answer to a further call.
+    pub(crate) async fn watch<T>(&self, answer: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        self.answering.watch(answer, is_trouble).await
+    }
+
     /// Since when nothing could be written. None where the last call was answered.
     pub fn trouble(&self) -> Option<Silence> {
         self.answering.trouble()

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use outbox_schema::{ClaimId, Epoch, Mark, Message, MessageId};
+use outbox_schema::{ClaimId, Epoch, Mark, Message, MessageId, Verdict};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -33,6 +33,8 @@ pub struct InFlight {
     max_bytes: u64,
     state: Mutex<State>,
     freed: Notify,
+    /// Given when rows have left flight.
+    finishes: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -51,6 +53,12 @@ struct State {
     held_back: HashSet<MessageId>,
     /// Whether rows have left these two sets since the last call of [`InFlight::let_go`].
     let_go: bool,
+    /// How often these two sets have changed.
+    changes: u64,
+    /// Whether a schedule is told of rows that leave flight.
+    told: bool,
+    /// Rows that left flight since the last call of [`InFlight::finished`], each with whether it is to be found again.
+    finished: Vec<(MessageId, bool)>,
 }
 
 impl State {
@@ -73,7 +81,7 @@ struct Row {
 impl InFlight {
     /// A set of at most `max_messages` rows and `max_bytes` bytes.
     pub fn new(max_messages: usize, max_bytes: u64) -> Self {
-        Self { max_messages, max_bytes, state: Mutex::default(), freed: Notify::new() }
+        Self { max_messages, max_bytes, state: Mutex::default(), freed: Notify::new(), finishes: Notify::new() }
     }
 
     /// Waits until enough slots are free to be worth a claim: a quarter of them, or 64 of many, or any after a moment.
@@ -170,8 +178,12 @@ impl InFlight {
                 }
             }
         }
+        if state.told {
+            state.finished.extend(marks.iter().map(|mark| (mark.id, !matches!(mark.verdict, Verdict::Success { .. }))));
+        }
         drop(state);
         self.freed.notify_waiters();
+        self.finishes.notify_one();
     }
 
     /// The rows that the next claim must leave out. The set is taken before the claim's statement begins, so that a row
@@ -191,6 +203,7 @@ impl InFlight {
             let unsettled = messages.iter().copied().collect();
             state.let_go |= !state.unsettled.1.is_subset(&unsettled);
             state.unsettled = (Some(epoch), unsettled);
+            state.changes += 1;
         }
     }
 
@@ -204,6 +217,7 @@ impl InFlight {
         let mut state = self.state();
         state.let_go |= !state.held_back.is_subset(&messages);
         state.held_back = messages;
+        state.changes += 1;
     }
 
     /// Whether rows that claims had to leave out, and that are not in flight here, may have become free since the last
@@ -212,9 +226,36 @@ impl InFlight {
         std::mem::take(&mut self.state().let_go)
     }
 
+    /// The rows that left flight since the last call, each with whether it is to be found again.
+    pub fn finished(&self) -> Vec<(MessageId, bool)> {
+        let mut state = self.state();
+        state.told = true;
+        std::mem::take(&mut state.finished)
+    }
+
+    /// Waits until rows have left flight.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is taken.
+    pub async fn finishes(&self) {
+        self.finishes.notified().await;
+    }
+
+    /// The rows that are on hold because of earlier terms, where they are others than at that count of changes.
+    pub fn on_hold(&self, since: &mut Option<u64>) -> Option<HashSet<MessageId>> {
+        let state = self.state();
+        let is_new = since.replace(state.changes) != Some(state.changes);
+        is_new.then(|| state.unsettled.1.union(&state.held_back).copied().collect())
+    }
+
     /// Whether this row is in flight here.
     pub fn contains(&self, id: MessageId) -> bool {
         self.state().messages.contains_key(&id)
+    }
+
+    /// How many slots are free.
+    pub fn free(&self) -> usize {
+        self.max_messages.saturating_sub(self.count())
     }
 
     /// How many slots have become free since the process began.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
+use outbox_schema::store::due::DueRows;
 use outbox_schema::{DestinationStore, Pruning, Retention, Shard, Store};
 use tokio::runtime;
 use tokio::sync::{Notify, mpsc, watch};
@@ -22,15 +23,22 @@ use crate::poller::mark::Marker;
 use crate::poller::marking::Marking;
 use crate::poller::measure::Measure;
 use crate::poller::ordering_keys::OrderingKeys;
-use crate::poller::poll::{Dispatcher, LoopSettings};
+use crate::poller::poll::{Dispatcher, LoopSettings, Polls};
+use crate::poller::scheduled::{Scheduled, UnderWay};
 use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
 use crate::poller::suspects::Suspects;
 use crate::poller::turns::TurnTaking;
 use crate::poller::walk::Start;
 use crate::retention::Pruner;
+use crate::schedule::{Capacity, Schedule};
 use crate::term::clock::Clock;
 use crate::term::leadership::Leadership;
+
+/// The headers of due rows that a schedule holds, for each slot, and in all.
+const HEADERS_OF_A_SLOT: usize = 64;
+const LEAST_HEADERS: usize = 16_384;
+const MOST_HEADERS: usize = 131_072;
 
 /// The parts of a dispatcher.
 #[derive(Debug)]
@@ -39,6 +47,8 @@ pub struct Parts {
     pub instance: String,
     /// The outbox database.
     pub store: Arc<dyn Store>,
+    /// The due rows, where the poller chooses among them. None: the database does.
+    pub due: Option<Arc<dyn DueRows>>,
     /// The outbox database, for what is about destinations.
     pub destinations: Arc<dyn DestinationStore>,
     /// The lease store.
@@ -82,6 +92,7 @@ impl Dispatcher {
         let Parts {
             instance,
             store,
+            due,
             destinations: destination_store,
             lease,
             channels,
@@ -127,6 +138,49 @@ impl Dispatcher {
             metrics: metrics.clone(),
         };
         tokio::spawn(marker.run_watched(sent));
+        let attention = Attention::new(settings.run.hinted, listener);
+        let polls = match due {
+            Some(due) => Polls::Scheduled(Box::new(Scheduled {
+                store: store.clone(),
+                due: Arc::new(InTime::new(due, settings.lease_ttl)),
+                schedule: Schedule::new(Capacity {
+                    slots,
+                    bytes: settings.max_bytes,
+                    headers: (slots * HEADERS_OF_A_SLOT).clamp(LEAST_HEADERS, MOST_HEADERS),
+                }),
+                in_flight: in_flight.clone(),
+                suspects: suspects.clone(),
+                channels: channels.clone(),
+                destinations: destinations.clone(),
+                wakeup: wakeup.clone(),
+                attention,
+                size: Arc::new(ClaimSize::new(settings.lease_ttl)),
+                marking: marking.clone(),
+                poll_interval: settings.poll_interval,
+                lease_ttl: settings.lease_ttl,
+                until_empty: settings.run.until_empty,
+                metrics: metrics.clone(),
+                now: UnderWay::default(),
+            })),
+            None => Polls::Rows(Box::new(Intake {
+                keys: OrderingKeys::default(),
+                store: store.clone(),
+                in_flight: in_flight.clone(),
+                suspects: suspects.clone(),
+                channels: channels.clone(),
+                destinations: destinations.clone(),
+                start: Start::default(),
+                wakeup: wakeup.clone(),
+                attention,
+                turns: TurnTaking::default(),
+                last: LastClaims::default(),
+                size: ClaimSize::new(settings.lease_ttl),
+                marking: marking.clone(),
+                poll_interval: settings.poll_interval,
+                lease_ttl: settings.lease_ttl,
+                metrics: metrics.clone(),
+            })),
+        };
         Self {
             pruner: retention.map(|(pruning, kept)| Pruner::new(pruning, kept, in_flight.clone(), metrics.clone())),
             leadership: Leadership {
@@ -143,33 +197,16 @@ impl Dispatcher {
                 fenced: 0,
             },
             settling: Arc::new(Settling {
-                store: store.clone(),
-                in_flight: in_flight.clone(),
-                suspects: suspects.clone(),
-                channels: channels.clone(),
-                wakeup: wakeup.clone(),
-                marking: marking.clone(),
-                metrics: metrics.clone(),
-                unanswered: std::sync::Mutex::default(),
-            }),
-            intake: Intake {
-                keys: OrderingKeys::default(),
                 store,
                 in_flight: in_flight.clone(),
                 suspects,
                 channels,
-                destinations: destinations.clone(),
-                start: Start::default(),
                 wakeup: wakeup.clone(),
-                attention: Attention::new(settings.run.hinted, listener),
-                turns: TurnTaking::default(),
-                last: LastClaims::default(),
-                size: ClaimSize::new(settings.lease_ttl),
                 marking,
-                poll_interval: settings.poll_interval,
-                lease_ttl: settings.lease_ttl,
                 metrics: metrics.clone(),
-            },
+                unanswered: std::sync::Mutex::default(),
+            }),
+            polls,
             hints,
             sender: Arc::new(Sender { destinations: destinations.clone(), marks, metrics }),
             keeper: Arc::new(Keeper { store: destination_store, destinations, in_flight: in_flight.clone(), wakeup }),

@@ -10,7 +10,7 @@ use crate::backoff::Backoff;
 /// A claim that is being made. Where its maker gives it up after a call without an answer, its rows are released, so that no attempt
 /// is counted for them.
 #[derive(Debug)]
-pub(super) struct Claiming {
+pub(in crate::poller) struct Claiming {
     store: Arc<dyn Store>,
     shard: Shard,
     /// The id under which it is made.
@@ -20,12 +20,12 @@ pub(super) struct Claiming {
 }
 
 impl Claiming {
-    pub(super) fn new(store: &Arc<dyn Store>, shard: Shard) -> Self {
+    pub(in crate::poller) fn new(store: &Arc<dyn Store>, shard: Shard) -> Self {
         Self { store: store.clone(), shard, claim: ClaimId::mint(), in_doubt: false }
     }
 
     /// Gives this claim up, and makes another one.
-    pub(super) async fn anew(&mut self) {
+    pub(in crate::poller) async fn anew(&mut self) {
         release(&self.store, self.shard, self.claim).await;
         (self.claim, self.in_doubt) = (ClaimId::mint(), false);
     }

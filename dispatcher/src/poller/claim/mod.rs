@@ -3,7 +3,7 @@
 //! Every row is claimed in the database, and the claim is committed, before it is sent. One claim is made at a time.
 //! The rows to leave out are collected before it begins.
 
-mod given_up;
+pub(super) mod given_up;
 #[cfg(test)]
 mod tests;
 
@@ -34,7 +34,7 @@ use crate::poller::walk::{Proof, Start};
 use crate::term::Term;
 
 /// How long rows of a channel that is not configured are deferred.
-const UNKNOWN_CHANNEL_DELAY: Duration = Duration::from_mins(5);
+pub(super) const UNKNOWN_CHANNEL_DELAY: Duration = Duration::from_mins(5);
 
 /// Added to the settling time, so that the last mark can be written.
 pub const SETTLING_MARGIN: Duration = Duration::from_secs(1);
@@ -518,16 +518,26 @@ impl ClaimSize {
 
     /// A claim that asked for so much has failed after this time. Says whether it took too long.
     fn failed(&self, asked: Room, took: Duration) -> bool {
-        self.messages.failed(asked.messages as u64, took) | self.bytes.failed(asked.bytes, took)
+        self.asked_too_much(asked.messages, asked.bytes, took)
     }
 
-    fn worked(&self, messages: &[Message], took: Duration) {
+    /// How many messages a claim asks for where there are so many slots.
+    pub(super) fn messages(&self, slots: usize) -> usize {
+        self.messages.of(slots as u64).try_into().unwrap_or(usize::MAX)
+    }
+
+    /// A claim of so much has failed after this time. Says whether it took too long.
+    pub(super) fn asked_too_much(&self, messages: usize, bytes: u64, took: Duration) -> bool {
+        self.messages.failed(messages as u64, took) | self.bytes.failed(bytes, took)
+    }
+
+    pub(super) fn worked(&self, messages: &[Message], took: Duration) {
         self.messages.worked(messages.len() as u64, took);
         self.bytes.worked(messages.iter().map(Message::weight).sum(), took);
     }
 }
 
-fn report_deferred(deferred: &BTreeMap<String, u64>) {
+pub(super) fn report_deferred(deferred: &BTreeMap<String, u64>) {
     for (channel, messages) in deferred {
         tracing::warn!(channel, messages, "poll.deferred: nobody has configured this channel; they wait for it");
     }

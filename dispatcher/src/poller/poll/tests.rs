@@ -39,6 +39,7 @@ fn dispatcher(database: &Database, lease: TableLease, channel: Channel) -> Dispa
     Dispatcher::assemble(Parts {
         instance: "a".to_owned(),
         store: database.store(),
+        due: None,
         destinations: Arc::new(database.clone()),
         lease: Arc::new(lease),
         channels: vec![channel],

@@ -1,0 +1,354 @@
+//! Which look comes next.
+//!
+//! *Calm*: all that is due is in the schedule. A look begins behind the last row that one has met, but for the last moment: a
+//! transaction that began before may commit later. Now and then a look begins at the beginning.
+//!
+//! *Backlog*: more is due than the schedule holds. Three kinds of looks then take turns. The *tail* follows what comes. The *ring*
+//! steps from lane to lane, with the first rows of each: once round it rests. And lanes that run low are *fed* behind the rows that
+//! are known of them. It ends once a whole round has met nothing that is not known, and no lane has more.
+//!
+//! Ordering keys have a ring of their own, at all times.
+
+use std::time::Duration;
+
+use outbox_schema::WalkStart;
+use outbox_schema::store::due::{Header, RingPlace};
+use tokio::time::Instant;
+
+/// The headers of one priority that a look brings at most.
+pub(crate) const PAGE: u32 = 2_048;
+/// The lanes, or keys, of a step.
+pub(crate) const STEP: u32 = 512;
+/// The first rows of each that a step brings.
+pub(crate) const EACH: u32 = 8;
+
+/// The last moment, which each look sees again.
+const MOMENT: Duration = Duration::from_millis(50);
+/// So far back the tail begins.
+const TAIL: Duration = Duration::from_secs(1);
+/// After a look from the beginning, or a whole round, this many times its duration passes before the next.
+const REST: u32 = 20;
+/// The shortest rest after a whole round.
+const SHORTEST_REST: Duration = Duration::from_millis(500);
+/// How soon the keys are looked at again where none waits, and where some do.
+const KEYS_IDLE: Duration = Duration::from_millis(20);
+const KEYS_BUSY: Duration = Duration::from_millis(5);
+/// How soon the tail is looked at again, amid a backlog.
+const TAIL_AGAIN: Duration = Duration::from_millis(2);
+
+/// A look, to be made now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// At what is due behind these places.
+    Behind(WalkStart),
+    /// At the newest rows.
+    Newest,
+    /// A step along the ring of lanes.
+    Lanes(Option<RingPlace>),
+    /// A step along the ring of ordering keys.
+    Keys(Option<RingPlace>),
+}
+
+/// What was seen, and what is to be looked at.
+#[derive(Debug)]
+pub(crate) struct Looks {
+    mode: Mode,
+    keys: Ring,
+    /// When the due rows are looked at next.
+    at: Instant,
+}
+
+#[derive(Debug)]
+enum Mode {
+    Calm { behind: WalkStart, whole: Whole },
+    Backlog { tail: Option<WalkStart>, ring: Ring, whole_round: bool },
+}
+
+/// The last look from the beginning.
+#[derive(Debug, Clone, Copy)]
+struct Whole {
+    ended: Instant,
+    took: Duration,
+}
+
+/// A ring, and the rounds that looks take on it.
+#[derive(Debug)]
+struct Ring {
+    next: Option<RingPlace>,
+    began: Instant,
+    rests_until: Instant,
+    /// Whether this round has met something.
+    met: bool,
+    /// Whether the last whole round met nothing, or none was made.
+    proven: bool,
+}
+
+impl Ring {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { next: None, began: now, rests_until: now, met: false, proven: false }
+    }
+
+    /// Takes note of a step that met something, or did not. Returns whether the round is over.
+    fn stepped(&mut self, next: Option<RingPlace>, met: bool) -> bool {
+        self.met |= met;
+        self.next = next;
+        if self.next.is_none() {
+            self.proven = !std::mem::take(&mut self.met);
+        }
+        self.next.is_none()
+    }
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        let now = Instant::now();
+        let whole = Whole { ended: now, took: Duration::ZERO };
+        Self { mode: Mode::Calm { behind: WalkStart::default(), whole }, keys: Ring::new(), at: now }
+    }
+}
+
+impl Looks {
+    /// There may be something new.
+    pub(crate) fn hinted(&mut self) {
+        self.at = Instant::now();
+        self.keys.rests_until = self.at;
+    }
+
+    /// Whether more is due than the schedule holds.
+    pub(crate) fn is_backlog(&self) -> bool {
+        matches!(self.mode, Mode::Backlog { .. })
+    }
+
+    /// When the next look is due.
+    pub(crate) fn next_at(&self) -> Instant {
+        let at = self.at.min(self.keys.rests_until);
+        match &self.mode {
+            Mode::Calm { .. } => at,
+            Mode::Backlog { ring, .. } => at.min(ring.rests_until),
+        }
+    }
+
+    /// The looks that are due now, the most urgent first. `room`: whether the schedule takes in what a step along the lanes brings.
+    pub(crate) fn due(&self, now: Instant, room: bool) -> Vec<Look> {
+        let mut due = Vec::new();
+        match &self.mode {
+            Mode::Calm { behind, whole } if now >= self.at => {
+                let rested = whole.ended.elapsed() >= whole.took * REST;
+                due.push(Look::Behind(if rested { WalkStart::default() } else { *behind }));
+            }
+            Mode::Calm { .. } => {}
+            Mode::Backlog { tail: None, .. } => due.push(Look::Newest),
+            Mode::Backlog { tail: Some(tail), ring, .. } => {
+                if now >= self.at {
+                    due.push(Look::Behind(*tail));
+                }
+                if room && now >= ring.rests_until {
+                    due.push(Look::Lanes(ring.next.clone()));
+                }
+            }
+        }
+        if room && now >= self.keys.rests_until {
+            due.push(Look::Keys(self.keys.next.clone()));
+        }
+        due
+    }
+
+    /// A look has brought this page. `passed_over`: how many of its headers the schedule did not take in. `wait`: when to look again
+    /// where nothing else calls for it.
+    pub(crate) fn looked(&mut self, page: Page, passed_over: usize, took: Duration, wait: Duration) {
+        let now = Instant::now();
+        let Page { from, reached, full } = page;
+        let next = if full { reached } else { reached.no_later_than_before_last(MOMENT) };
+        self.at = now + if full { Duration::ZERO } else { wait };
+        match &mut self.mode {
+            Mode::Calm { .. } if passed_over > 0 => self.begin_backlog(),
+            Mode::Calm { behind, whole } => {
+                if from.is_beginning() {
+                    *whole = Whole { ended: now, took };
+                }
+                *behind = next;
+            }
+            Mode::Backlog { tail, .. } => {
+                *tail = Some(next);
+                if !full {
+                    self.at = now + wait.clamp(TAIL_AGAIN, 2 * TAIL_AGAIN);
+                }
+            }
+        }
+    }
+
+    /// The schedule could not take in what a look, or a step, has brought.
+    pub(crate) fn begin_backlog(&mut self) {
+        if !self.is_backlog() {
+            self.mode = Mode::Backlog { tail: None, ring: Ring::new(), whole_round: false };
+        }
+    }
+
+    /// A look at the newest has brought these headers: the tail begins a second before the last of them.
+    pub(crate) fn newest(&mut self, headers: &[Header]) {
+        if let Mode::Backlog { tail, .. } = &mut self.mode {
+            *tail = Some(Page::of(WalkStart::default(), headers).reached.no_later_than_before_last(TAIL));
+        }
+    }
+
+    /// A step along the lanes. `skipped`: whether some of what the round met is neither in the schedule nor noted there.
+    pub(crate) fn stepped(&mut self, next: Option<RingPlace>, skipped: impl FnOnce() -> bool) {
+        let now = Instant::now();
+        let Mode::Backlog { ring, whole_round, .. } = &mut self.mode else { return };
+        if ring.stepped(next, false) {
+            *whole_round = !skipped();
+            let rest = (ring.began.elapsed() * REST).max(SHORTEST_REST);
+            ring.rests_until = now + if *whole_round { rest } else { Duration::ZERO };
+            ring.began = ring.rests_until;
+        }
+    }
+
+    /// A look has failed. No other begins for so long.
+    pub(crate) fn failed(&mut self, wait: Duration) {
+        self.at = Instant::now() + wait;
+        self.keys.rests_until = self.at;
+        if let Mode::Backlog { ring, .. } = &mut self.mode {
+            ring.rests_until = self.at;
+        }
+    }
+
+    /// Ends the backlog where a whole round has met nothing that is not known, and no lane has more.
+    pub(crate) fn conclude(&mut self, more: bool) {
+        if !more && matches!(self.mode, Mode::Backlog { whole_round: true, .. }) {
+            let now = Instant::now();
+            // A look from the beginning finds what else there is.
+            self.mode = Mode::Calm { behind: WalkStart::default(), whole: Whole { ended: now, took: Duration::ZERO } };
+            self.at = now;
+        }
+    }
+
+    /// A step along the ordering keys, which met something new or did not.
+    pub(crate) fn stepped_along_keys(&mut self, next: Option<RingPlace>, met: bool) {
+        let busy = !self.keys.proven || met;
+        if self.keys.stepped(next, met) {
+            self.keys.rests_until = Instant::now() + if busy { KEYS_BUSY } else { KEYS_IDLE };
+        }
+    }
+
+    /// Whether no key has waited in the last round, and no more is due than the schedule holds.
+    pub(crate) fn prove_nothing(&self) -> bool {
+        !self.is_backlog() && self.keys.proven && self.keys.next.is_none()
+    }
+}
+
+/// What a look behind a place has seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Page {
+    from: WalkStart,
+    /// Up to which place of each priority all is seen that is due.
+    reached: WalkStart,
+    /// Whether it brought as many headers of some priority as it may.
+    full: bool,
+}
+
+impl Page {
+    /// The page of these headers, which a look behind `from` has brought.
+    pub(crate) fn of(from: WalkStart, headers: &[Header]) -> Self {
+        let (mut reached, mut of) = (from, [0; 4]);
+        for header in headers {
+            reached.pass_header(header);
+            of[usize::from(header.priority.min(3))] += 1;
+        }
+        Self { from, reached, full: of.iter().any(|count| *count >= PAGE) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use outbox_schema::{Lane, MessageId, Revision};
+
+    use super::*;
+
+    const QUICK: Duration = Duration::from_millis(1);
+
+    fn header(at: i64) -> Header {
+        let name: Arc<str> = "a".into();
+        Header {
+            id: MessageId(at),
+            revision: Revision(0),
+            priority: 0,
+            at,
+            lane: Lane { channel: name.clone(), tenant: name.clone() },
+            destination: name,
+            key: None,
+            bytes: 100,
+        }
+    }
+
+    fn page(from: WalkStart, ats: impl IntoIterator<Item = i64>) -> Page {
+        Page::of(from, &ats.into_iter().map(header).collect::<Vec<_>>())
+    }
+
+    fn behind(due: &[Look]) -> Option<WalkStart> {
+        due.iter().find_map(|look| if let Look::Behind(from) = look { Some(*from) } else { None })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_calm_look_begins_a_moment_before_the_last_row_that_was_met_and_now_and_then_at_the_beginning() {
+        let mut looks = Looks::default();
+        assert_eq!(behind(&looks.due(Instant::now(), true)), Some(WalkStart::default()));
+        looks.looked(page(WalkStart::default(), [1_000_000]), 0, QUICK, Duration::ZERO);
+        let moment = WalkStart::behind(0, 950_000, 0);
+        assert_eq!(behind(&looks.due(Instant::now(), true)), Some(moment));
+        tokio::time::advance(QUICK * REST).await;
+        assert_eq!(behind(&looks.due(Instant::now(), true)), Some(WalkStart::default()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_that_is_full_is_followed_by_the_next_at_once() {
+        let mut looks = Looks::default();
+        looks.looked(page(WalkStart::default(), 0..i64::from(PAGE)), 0, QUICK, Duration::from_secs(1));
+        let last = i64::from(PAGE) - 1;
+        assert_eq!(behind(&looks.due(Instant::now(), true)), Some(WalkStart::behind(0, last, last)));
+        looks.looked(page(WalkStart::default(), [5]), 0, QUICK, Duration::from_secs(1));
+        assert_eq!(behind(&looks.due(Instant::now(), true)), None, "it waits");
+        looks.hinted();
+        assert!(behind(&looks.due(Instant::now(), true)).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn amid_a_backlog_the_newest_are_looked_at_first_and_then_the_tail_and_the_ring() {
+        let mut looks = Looks::default();
+        looks.looked(page(WalkStart::default(), 0..i64::from(PAGE)), 7, QUICK, Duration::ZERO);
+        assert!(looks.is_backlog() && looks.due(Instant::now(), true).contains(&Look::Newest));
+        looks.newest(&[header(5_000_000)]);
+        let due = looks.due(Instant::now(), true);
+        assert_eq!(behind(&due), Some(WalkStart::behind(0, 4_000_000, 0)));
+        assert!(due.contains(&Look::Lanes(None)));
+        assert!(!looks.due(Instant::now(), false).contains(&Look::Lanes(None)), "there is no room for what it brings");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_backlog_is_over_once_a_whole_round_has_left_nothing_and_no_lane_has_more() {
+        let mut looks = Looks::default();
+        looks.begin_backlog();
+        looks.newest(&[]);
+        looks.stepped(None, || true);
+        looks.conclude(false);
+        assert!(looks.is_backlog(), "something was skipped");
+        looks.stepped(None, || false);
+        looks.conclude(true);
+        assert!(looks.is_backlog(), "a lane has more");
+        assert!(!looks.due(Instant::now(), true).contains(&Look::Lanes(None)), "the ring rests");
+        looks.conclude(false);
+        assert!(!looks.is_backlog());
+        assert_eq!(behind(&looks.due(Instant::now(), true)), Some(WalkStart::default()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_failure_nothing_is_looked_at_for_a_while() {
+        let mut looks = Looks::default();
+        looks.failed(QUICK);
+        assert_eq!(looks.due(Instant::now(), true), []);
+        tokio::time::advance(QUICK).await;
+        assert!(!looks.due(Instant::now(), true).is_empty());
+    }
+}

@@ -1,0 +1,436 @@
+//! What next: the loop of a poller whose schedule chooses. It looks at due rows by their headers, lets the schedule choose from
+//! them, and claims what it chose by ids. A look and a claim go on beside each other, one of each.
+//!
+//! No row is in two claims at one revision. A row that the schedule chose is in flight there from before its claim is sent until
+//! its mark is answered. A look that claims at once is told of those rows, and goes beside no claim.
+
+mod tasks;
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_schema::{ClaimId, Message, MessageId, Store, StoreError, TermEnd, WalkStart};
+use outbox_schema::{DueRows, LaneLook, RingStep};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use self::tasks::{ClaimTask, Claimed, LookTask, Looked, Seen};
+use crate::backoff::Backoff;
+use crate::destinations::Destinations;
+use crate::in_flight::InFlight;
+use crate::in_force::InForce;
+use crate::metrics::Metrics;
+use crate::poller::attention::Attention;
+use crate::poller::channels::Channels;
+use crate::poller::claim::{Batch, ClaimSize, Polled, SETTLING_MARGIN, report_deferred};
+use crate::poller::looks::{EACH, Look, Looks, Page, STEP};
+use crate::poller::marking::Marking;
+use crate::poller::suspects::Suspects;
+use crate::schedule::{Added, Schedule};
+use crate::term::Term;
+
+/// How often the loop shows that it is alive while it waits.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+
+/// How soon the poller looks again that has found something, and has more than a half of its slots taken.
+const BUSY_AGAIN: Duration = Duration::from_millis(3);
+
+/// Polls by a schedule. It belongs to the loop; what is in an [`Arc`] or [`InForce`] others use too.
+#[derive(Debug)]
+pub(crate) struct Scheduled {
+    /// The outbox database.
+    pub store: Arc<dyn Store>,
+    /// The due rows.
+    pub due: Arc<dyn DueRows>,
+    /// Who goes next.
+    pub schedule: Schedule,
+    /// What is in flight, and the room beside it.
+    pub in_flight: Arc<InFlight>,
+    /// Rows that are resent one at a time.
+    pub suspects: Arc<Suspects>,
+    /// The configured channels.
+    pub channels: InForce<Channels>,
+    /// The state of each destination.
+    pub destinations: Arc<Destinations>,
+    /// Given when there may be something to poll.
+    pub wakeup: Arc<Notify>,
+    /// How soon to look again without one.
+    pub attention: Attention,
+    /// How much a claim may ask for.
+    pub size: Arc<ClaimSize>,
+    /// Whether marks can be written. Nothing is claimed while they cannot.
+    pub marking: Arc<Marking>,
+    /// Longest wait between two looks.
+    pub poll_interval: Duration,
+    /// Time to live of the lease: part of the settling time.
+    pub lease_ttl: Duration,
+    /// Whether to say so once no row is due.
+    pub until_empty: bool,
+    /// Where polls are timed.
+    pub metrics: Arc<Metrics>,
+    /// What goes on in this term.
+    pub now: UnderWay,
+}
+
+/// What goes on in a term.
+#[derive(Debug, Default)]
+pub(crate) struct UnderWay {
+    looks: Looks,
+    look: Option<Task<Looked>>,
+    claim: Option<Task<Claimed>>,
+    /// Whether the look that is under way claims at once.
+    claims_unseen: bool,
+    /// Whether the last look was one that the schedule had asked for.
+    fed: bool,
+    /// The lanes that the last such look was to bring.
+    feeding: Vec<LaneLook>,
+    backoff: Backoff,
+    /// Rows of channels that are not configured: they are to be deferred.
+    unknown: Vec<MessageId>,
+    /// Destinations of which only the database may know that they take nothing.
+    unsure: HashSet<String>,
+    /// Looks that are due, the next first.
+    due: VecDeque<Look>,
+    /// The count of changes of what is on hold, when it was last taken over.
+    on_hold: Option<u64>,
+    held: HashSet<MessageId>,
+    /// Whether the last look from the beginning found nothing that was not known.
+    nothing_due: bool,
+}
+
+/// A call to the database that is under way. It ends with its term.
+#[derive(Debug)]
+struct Task<T>(JoinHandle<T>);
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Waits for what is under way. Waits for ever where nothing is.
+async fn ended<T>(task: &mut Option<Task<T>>) -> T {
+    if let Some(under_way) = task
+        && let Ok(ended) = (&mut under_way.0).await
+    {
+        *task = None;
+        return ended;
+    }
+    // A task that panicked has said so.
+    std::future::pending().await
+}
+
+impl Scheduled {
+    /// The polls of a term begin. What an earlier one has seen is forgotten.
+    pub(crate) fn begin(&mut self) {
+        self.schedule.clear();
+        self.now = UnderWay::default();
+        self.attention.begin();
+    }
+
+    /// The polls of a term are over.
+    pub(crate) fn leave(&mut self) {
+        self.now = UnderWay::default();
+        self.attention.leave();
+    }
+
+    /// Returns the next batch that was claimed.
+    pub(crate) async fn poll(&mut self, term: &Arc<Term>) -> Polled {
+        loop {
+            if self.marking.death().is_some() {
+                term.end(TermEnd::Wedged);
+            }
+            if !term.is_on() {
+                return Polled::TermOver;
+            }
+            term.progress();
+            self.take_in();
+            self.begin_claim(term);
+            self.begin_look(term);
+            if self.proves_empty() {
+                self.until_empty = false;
+                return Polled::Empty;
+            }
+            let soon = self.next_at();
+            let claims = self.now.claims();
+            tokio::select! {
+                biased;
+                () = term.ended() => return Polled::TermOver,
+                claimed = ended(&mut self.now.claim) => {
+                    if let Some(batch) = self.claimed(term, claimed) {
+                        return Polled::Batch(batch);
+                    }
+                }
+                looked = ended(&mut self.now.look) => {
+                    if let Some(batch) = self.looked(term, looked) {
+                        return Polled::Batch(batch);
+                    }
+                }
+                () = self.wakeup.notified() => self.now.looks.hinted(),
+                () = self.in_flight.finishes(), if !claims => {}
+                () = self.destinations.stirs(), if !claims => {}
+                () = tokio::time::sleep_until(soon) => {}
+            }
+        }
+    }
+
+    /// When something is to be done that nothing tells of.
+    fn next_at(&self) -> Instant {
+        let latest = Instant::now() + SIGN_OF_LIFE.min(self.poll_interval);
+        let opening = self.schedule.next_opening().filter(|_| self.now.claim.is_none());
+        let look = Some(self.now.looks.next_at()).filter(|_| self.now.look.is_none());
+        [opening, look].into_iter().flatten().fold(latest, Instant::min)
+    }
+}
+
+/// Claims.
+impl Scheduled {
+    /// Takes in what has happened since: rows that left flight, destinations that answered, rows that are on hold or free again.
+    fn take_in(&mut self) {
+        for (id, again) in self.in_flight.finished() {
+            self.schedule.finished(id, again);
+        }
+        let stirred = self.destinations.stirred();
+        if stirred.all {
+            self.schedule.stir_all();
+        } else {
+            stirred.names.iter().for_each(|name| self.schedule.stirred(name));
+        }
+        if let Some(held) = self.in_flight.on_hold(&mut self.now.on_hold) {
+            self.schedule.free(self.now.held.difference(&held).copied());
+            self.schedule.hold(held.difference(&self.now.held).copied());
+            self.now.held = held;
+            self.now.looks.hinted();
+        }
+    }
+
+    /// Lets the schedule choose, and claims what it chose, unless a claim is under way.
+    fn begin_claim(&mut self, term: &Arc<Term>) {
+        if self.now.claims() || self.marking.stuck().is_some() {
+            return;
+        }
+        let channels = self.channels.current();
+        self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
+        let mut rooms = self.destinations.rooms(&channels);
+        let most = self.size.messages(self.in_flight.free());
+        let chosen = self.schedule.take(most, &mut rooms, Instant::now());
+        self.now.unsure.extend(rooms.unsure());
+        if self.schedule.strangers_wait() {
+            self.destinations.more_strangers_wait();
+        }
+        if chosen.is_empty() {
+            return;
+        }
+        let task = ClaimTask {
+            store: self.store.clone(),
+            due: self.due.clone(),
+            term: term.id.clone(),
+            size: self.size.clone(),
+            lease_ttl: self.lease_ttl,
+            channels,
+            chosen,
+        };
+        self.now.claim = Some(Task(tokio::spawn(task.run())));
+    }
+
+    /// Takes note of a claim that has ended. Returns its messages, to be sent.
+    fn claimed(&mut self, term: &Term, claimed: Claimed) -> Option<Batch> {
+        term.claim_answered();
+        let Claimed { chosen, made, channels } = claimed;
+        let (claim, messages) = match made {
+            Some(Ok((claim, messages))) => (claim, messages),
+            Some(Err(tasks::Fenced)) => {
+                term.end(TermEnd::Fenced);
+                return None;
+            }
+            None => (ClaimId::mint(), Vec::new()),
+        };
+        let got: HashSet<MessageId> = messages.iter().map(Message::id).collect();
+        for header in chosen.iter().filter(|header| !got.contains(&header.id)) {
+            self.schedule.refused(header.id);
+        }
+        self.batch(term, claim, channels, messages)
+    }
+
+    /// Notes that these messages were claimed. The batch is a set: each is sent once.
+    fn batch(&mut self, term: &Term, claim: ClaimId, channels: Arc<Channels>, messages: Vec<Message>) -> Option<Batch> {
+        if messages.is_empty() {
+            return None;
+        }
+        let messages = self.in_flight.admit(claim, messages);
+        term.count_claimed(&messages);
+        self.destinations.admitted(&messages);
+        self.metrics.in_flight(self.in_flight.count());
+        Some(Batch { claim, channels, messages })
+    }
+}
+
+/// Looks.
+impl Scheduled {
+    /// Begins the next look that is due, unless one is under way.
+    fn begin_look(&mut self, term: &Arc<Term>) {
+        if self.now.look.is_some() {
+            return;
+        }
+        let Some(seen) = self.next_look() else { return };
+        let task = LookTask {
+            store: self.store.clone(),
+            due: self.due.clone(),
+            destinations: self.destinations.clone(),
+            channels: self.channels.current(),
+            term: term.id.clone(),
+            lease_ttl: self.lease_ttl,
+        };
+        self.now.look = Some(Task(tokio::spawn(task.run(seen))));
+    }
+
+    /// The next look. What the schedule asks for takes turns with the others.
+    fn next_look(&mut self) -> Option<tasks::Ask> {
+        let feeds = !std::mem::take(&mut self.now.fed);
+        if feeds && let Some(feed) = self.feed() {
+            return Some(feed);
+        }
+        if !self.now.unknown.is_empty() {
+            return Some(tasks::Ask::Defer(std::mem::take(&mut self.now.unknown)));
+        }
+        if !self.now.unsure.is_empty() {
+            return Some(tasks::Ask::Recall(self.now.unsure.drain().collect()));
+        }
+        if self.now.due.is_empty() {
+            let room = self.schedule.has_place_for((STEP * EACH) as usize);
+            self.now.due = self.now.looks.due(Instant::now(), room).into();
+        }
+        match self.now.due.pop_front() {
+            Some(Look::Behind(from)) => Some(self.behind(from)),
+            Some(Look::Newest) => Some(tasks::Ask::Newest),
+            Some(Look::Lanes(place)) => Some(tasks::Ask::Lanes(place)),
+            Some(Look::Keys(place)) => Some(tasks::Ask::Keys(place)),
+            None => self.feed(),
+        }
+    }
+
+    fn feed(&mut self) -> Option<tasks::Ask> {
+        let (lanes, limit) = self.schedule.hungry(Instant::now())?;
+        self.now.fed = true;
+        self.now.feeding.clone_from(&lanes);
+        Some(tasks::Ask::Feed { lanes, limit })
+    }
+
+    /// A look behind a place. It claims at once what it finds, where no rule can be broken by that and no claim is under way.
+    fn behind(&mut self, from: WalkStart) -> tasks::Ask {
+        if self.now.claim.is_none() && self.marking.stuck().is_none() {
+            let channels = self.channels.current();
+            let mut unseen = self.schedule.unseen(&mut self.destinations.rooms(&channels), Instant::now());
+            unseen.up_to = unseen.up_to.min(self.size.messages(usize::MAX));
+            if unseen.up_to > 0 {
+                self.now.claims_unseen = true;
+                return tasks::Ask::BehindAndClaim { from, unseen };
+            }
+        }
+        tasks::Ask::Behind(from)
+    }
+
+    /// Takes note of a look that has ended. Returns what it claimed, to be sent.
+    fn looked(&mut self, term: &Term, looked: Looked) -> Option<Batch> {
+        term.claim_answered();
+        self.now.claims_unseen = false;
+        let Looked { seen, took, channels } = looked;
+        let seen = match seen {
+            Ok(seen) => seen,
+            Err(StoreError::Fenced { .. }) => {
+                term.end(TermEnd::Fenced);
+                return None;
+            }
+            Err(error @ (StoreError::Unavailable { .. } | StoreError::Refused { .. })) => {
+                tracing::error!(epoch = %term.id.epoch, %error, "look.failed");
+                self.schedule.not_fed(&std::mem::take(&mut self.now.feeding));
+                self.now.due.clear();
+                self.now.looks.failed(self.now.backoff.next());
+                return None;
+            }
+        };
+        self.now.backoff = Backoff::new();
+        let now = Instant::now();
+        let mut rooms = self.destinations.rooms(&channels);
+        let mut added = match seen {
+            Seen::Behind { from, headers, claimed } => {
+                self.metrics.polled(took);
+                let page = Page::of(from, &headers);
+                if let Some((claim, messages)) = claimed {
+                    let got: HashSet<MessageId> = messages.iter().map(Message::id).collect();
+                    let claimed = headers.into_iter().filter(|header| got.contains(&header.id)).collect();
+                    self.schedule.took(claimed, &mut rooms, now);
+                    drop(rooms);
+                    self.attention.rouse();
+                    self.now.nothing_due = false;
+                    self.now.looks.looked(page, 0, took, Duration::ZERO);
+                    return self.batch(term, claim, channels, messages);
+                }
+                let seen = if self.now.looks.is_backlog() { WalkStart::default() } else { from };
+                let added = self.schedule.add(headers, &seen, &mut rooms, now);
+                let wait = match added.new {
+                    0 => self.attention.found_nothing().min(self.poll_interval),
+                    _ if self.in_flight.is_busy() => BUSY_AGAIN,
+                    _ => Duration::ZERO,
+                };
+                self.now.nothing_due = from.is_beginning() && added == Added::default();
+                self.now.looks.looked(page, added.passed_over, took, wait);
+                added
+            }
+            Seen::Newest(headers) => {
+                self.now.looks.newest(&headers);
+                self.schedule.add(headers, &WalkStart::default(), &mut rooms, now)
+            }
+            Seen::Lanes(RingStep { headers, next }) => {
+                let added = self.schedule.met(&headers, EACH, &mut rooms, now);
+                let schedule = &mut self.schedule;
+                self.now.looks.stepped(next, || schedule.skipped());
+                added
+            }
+            Seen::Keys(RingStep { headers, next }) => {
+                let added = self.schedule.heads(headers, &mut rooms, now);
+                self.now.looks.stepped_along_keys(next, added.new > 0);
+                added
+            }
+            Seen::Fed { lanes, limit, headers } => self.schedule.fed(&lanes, limit, headers, &mut rooms, now),
+            Seen::Deferred(deferred) => {
+                drop(rooms);
+                report_deferred(&deferred);
+                self.destinations.configured_meanwhile(deferred.keys());
+                return None;
+            }
+            Seen::Recalled => return None,
+        };
+        self.now.unsure.extend(rooms.unsure());
+        if added.new > 0 {
+            self.attention.rouse();
+            self.now.nothing_due = false;
+        }
+        self.now.unknown.append(&mut added.unknown_channel);
+        if !self.now.looks.is_backlog() && self.schedule.skipped() {
+            self.now.looks.begin_backlog();
+        }
+        self.now.looks.conclude(self.schedule.has_more());
+        None
+    }
+
+    /// Whether nothing is due, and no row in flight or in doubt could become due again.
+    fn proves_empty(&self) -> bool {
+        self.until_empty
+            && self.now.nothing_due
+            && self.now.looks.prove_nothing()
+            && !self.now.claims()
+            && self.schedule.is_empty()
+            && self.in_flight.is_quiet()
+            && !self.destinations.holds_back()
+    }
+}
+
+impl UnderWay {
+    /// Whether a claim is under way.
+    fn claims(&self) -> bool {
+        self.claim.is_some() || self.claims_unseen
+    }
+}
