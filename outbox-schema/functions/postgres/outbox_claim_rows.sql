@@ -81,7 +81,7 @@ BEGIN
         FROM (
             -- What timed out before has longer to answer.
             SELECT array_agg(fits.id) AS ids, array_agg(fits.revision) AS revisions,
-                   greatest(p_timeout_ms, max(least(fits.deadline_ms, 60000))) AS longest
+                   greatest(p_timeout_ms, max(least(fits.deadline_ms, 60000)) FILTER (WHERE fits.deadline_ms IS NOT NULL)) AS longest
             FROM fits WHERE NOT made HAVING count(*) > 0
         ) batch
     )
