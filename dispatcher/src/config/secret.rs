@@ -161,6 +161,10 @@ fn hide_user_info(text: &str) -> String {
         Some(at) => before.split_at(at + 3),
         None => before.split_at(before.find(':').map_or(0, |colon| colon + 1)),
     };
+    // Nobody knows whether the `@` ends a password or is in that of the query, so nothing behind the user is shown.
+    if user_info.split_once('?').is_some_and(|(_, query)| query.split('&').any(is_secret_pair)) {
+        return format!("{scheme}{}:{HIDDEN}", user_info.split([':', '/', '?']).next().unwrap_or_default());
+    }
     match user_info.split_once(':') {
         Some((user, _)) => format!("{scheme}{user}:{HIDDEN}@{host}"),
         // `https://TOKEN@host` is the usual form of a token. A database URL has a user there.
@@ -177,10 +181,15 @@ fn is_open(url: &url::Url) -> bool {
 fn hide_query(text: &str) -> String {
     let Some((before, query)) = text.split_once('?') else { return text.to_owned() };
     let hide = |pair: &str| match pair.split_once('=') {
-        Some((name, _)) if means_a_secret(&name.to_lowercase()) => format!("{name}={HIDDEN}"),
+        Some((name, _)) if is_secret_pair(pair) => format!("{name}={HIDDEN}"),
         _ => pair.to_owned(),
     };
     format!("{before}?{}", query.split('&').map(hide).collect::<Vec<_>>().join("&"))
+}
+
+/// Whether a parameter of a query, with its value, is a secret.
+fn is_secret_pair(pair: &str) -> bool {
+    pair.split_once('=').is_some_and(|(name, _)| means_a_secret(&name.to_lowercase()))
 }
 
 /// Whether a parameter of this name holds a secret, also where it is misspelt.
@@ -206,6 +215,9 @@ mod tests {
             ("jdbc:mysql://db/x?user=me&password=s3cret&ssl=1", "jdbc:mysql://db/x?user=me&password=***&ssl=1"),
             ("postgres://db/x?pasword=s3cret&user=me", "postgres://db/x?pasword=***&user=me"),
             ("redis+sentinel://one/x?sentinel_psasword=s3cret", "redis+sentinel://one/x?sentinel_psasword=***"),
+            ("redis+sentinel://one:1/x?sentinel_password=s3/@#?cret", "redis+sentinel://one:***"),
+            ("postgres://app:s3?password=s3@cret@db/x", "postgres://app:***"),
+            ("postgres://db/x?user=me&password=s3@cret&sslmode=require", "postgres://db:***"),
             ("postgres://db/x?sslmode=require&host=h", "postgres://db/x?sslmode=require&host=h"),
             ("sqlite://c:/me@home/outbox.db", "sqlite://c:/me@home/outbox.db"),
             ("https://hooks.example/@me", "https://hooks.example/@me"),

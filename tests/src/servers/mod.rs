@@ -32,6 +32,14 @@ pub struct TestDatabase {
     pub name: String,
 }
 
+/// The command that makes a certificate for this machine which signs itself and is an authority, as `openssl req -x509` makes them.
+fn make_own_authority(certificate: &str, key: &str) -> String {
+    format!(
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 30 -keyout {key} -out {certificate} -subj /CN=localhost \
+         -addext subjectAltName=DNS:localhost,IP:127.0.0.1 && chmod 600 {key}"
+    )
+}
+
 /// The shared PostgreSQL server.
 pub async fn postgres() -> &'static Postgres {
     static SHARED: OnceCell<Postgres> = OnceCell::const_new();

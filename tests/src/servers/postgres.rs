@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, postgres::Pg
 
 use super::binaries::{Program, companion, quoted};
 use super::server::{Commands, Kind, Server};
-use super::{TestDatabase, fresh_name};
+use super::{TestDatabase, fresh_name, make_own_authority};
 
 /// A PostgreSQL server.
 pub type Postgres = Server<PostgresKind>;
@@ -51,6 +51,22 @@ impl Kind for PostgresKind {
 }
 
 impl Postgres {
+    /// A server with TLS, and a certificate that is its own authority. Gives the path of the certificate too.
+    pub async fn start_as_own_authority() -> (Self, String) {
+        let server = Self::start_as(|directory, port| {
+            let Commands { initialise, server, end_signal } = PostgresKind::commands(directory, port);
+            let certificate = make_own_authority("data/server.crt", "data/server.key");
+            Commands {
+                initialise: format!("{initialise} && {certificate}"),
+                server: format!("{server} -c ssl=on"),
+                end_signal,
+            }
+        });
+        let server = server.await;
+        let certificate = server.directory().join("data/server.crt").to_str().expect("a path of UTF-8").to_owned();
+        (server, certificate)
+    }
+
     /// Has it flush each commit to disk, as in production: for figures.
     pub async fn durable(&self) -> &Self {
         let mut connection = connect(self.port()).await.unwrap();

@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::binaries::{Program, quoted};
+use super::make_own_authority;
 use super::server::{Commands, Kind, Server};
 
 /// A Redis or Valkey server.
@@ -151,6 +152,15 @@ impl RedisTls {
         let rights = rights.replace(' ', "' '");
         Self::start_as(move |_, port| {
             RedisTlsKind::serving(port, &format!("--user default off --user lease on '>secret' '{rights}'"))
+        })
+        .await
+    }
+
+    /// A server whose certificate is its own authority.
+    pub async fn start_as_own_authority() -> Self {
+        Self::start_as(|_, port| {
+            let Commands { server, end_signal, .. } = RedisTlsKind::serving(port, "");
+            Commands { initialise: make_own_authority("cert.pem", "key.pem"), server, end_signal }
         })
         .await
     }
