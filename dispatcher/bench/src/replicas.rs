@@ -47,8 +47,8 @@ impl Manner {
         Self { replicas: 1, in_flight, term: None, keep: "7d", channels }
     }
 
-    /// The settings of the replicas for the outbox at `site`. The lease, `max_bytes`, the poll interval and the wake-up
-    /// come from the operator's settings.
+    /// The settings of the replicas for the outbox at `site`. The lease, `max_bytes`, the poll interval, the wake-up and
+    /// the schedule come from the operator's settings.
     fn settings(&self, grounds: &Grounds, site: &Site) -> anyhow::Result<String> {
         let config = &grounds.config;
         let seconds = |time: Duration| format!("{}ms", time.as_millis());
@@ -72,6 +72,7 @@ impl Manner {
                 "max_bytes": format!("{} B", config.dispatch.max_bytes),
                 "poll_interval": seconds(config.dispatch.poll_interval),
                 "wakeup": config.dispatch.wakeup.as_str(),
+                "schedule": if config.dispatch.scheduled { "memory" } else { "database" },
             },
             "retention": {"success": self.keep, "dead": "never"},
             "admin": {"listen": "127.0.0.1:0"},

@@ -104,7 +104,7 @@ async fn what_was_claimed_is_sent_by_a_channel_that_was_removed_before_its_attem
     let opened = database.store().begin_term(Shard(0), &holder).await.unwrap();
     let term = Term::begin(Shard(0), holder, opened, Arc::new(BootClock), BootClock.now().after(MINUTE));
 
-    let Polled::Batch(batch) = dispatcher.intake.poll(&term).await else { panic!("it is due") };
+    let Polled::Batch(batch) = dispatcher.polls.poll(&term).await else { panic!("it is due") };
     dispatcher.handle().reconfigure([]);
     dispatcher.send(&term, batch);
     assert_eq!(told.recv().await.as_deref(), Some("order"));
