@@ -76,6 +76,18 @@ impl fmt::Debug for Delivery {
     }
 }
 
+/// What a failure is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum About {
+    /// The message, or the destination.
+    #[default]
+    Unsaid,
+    /// Perhaps the message's target alone, so that the destination takes messages for others.
+    Target,
+    /// A fault in the set-up of its channel. Other messages will die of it too, so an operator must know.
+    Channel,
+}
+
 /// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
@@ -89,13 +101,10 @@ pub struct Answer {
     pub excerpt: Option<String>,
     /// Whether the deadline passed after the request was written, or may have been.
     pub timed_out: bool,
-    /// How long the answer asks for a pause. It is one of the whole destination, but where `of_target` says otherwise.
+    /// How long the answer asks for a pause. It is one of the whole destination, but where it is about its target.
     pub busy_for: Option<Duration>,
-    /// Whether a failure may be about the message's target alone, so that the destination takes messages for others.
-    pub of_target: bool,
-    /// Whether the message dies of a fault in its channel's set-up. Other messages will die of it too, so an operator
-    /// must know.
-    pub misconfigured: bool,
+    /// What a failure is about.
+    pub about: About,
     /// Whether the receiver said that it knew the idempotency key already: it did not do the message a second time.
     pub known: bool,
 }
@@ -110,8 +119,7 @@ impl Answer {
             excerpt: None,
             timed_out: false,
             busy_for: None,
-            of_target: false,
-            misconfigured: false,
+            about: About::Unsaid,
             known: false,
         }
     }
@@ -125,8 +133,7 @@ impl Answer {
             excerpt: None,
             timed_out: false,
             busy_for: None,
-            of_target: false,
-            misconfigured: false,
+            about: About::Unsaid,
             known: false,
         }
     }

@@ -10,7 +10,7 @@ mod setup;
 mod transport;
 mod witness;
 
-pub use adapter::{Adapter, Answer, Delivery, Permit};
+pub use adapter::{About, Adapter, Answer, Delivery, Permit};
 pub use hints::Hints;
 pub use lease::{
     Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisLink, RedisSetupError, TableLease,

@@ -124,13 +124,12 @@ impl FcmChannel {
         let (outcome, error) = response::judge(read, fault, target, self.at_most_once);
         Answer {
             busy_for: response::busy_for(&outcome, fault, &read.headers),
-            of_target: fault.is_of_target(read.status),
+            about: fault.about(read.status),
             outcome,
             status_code: Some(status_code),
             error: Some(error),
             excerpt: read.excerpt(&[&token.secret]),
             timed_out: false,
-            misconfigured: fault.is_of_the_project(),
             known: false,
         }
     }

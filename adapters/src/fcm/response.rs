@@ -10,6 +10,7 @@ use hyper::header::HeaderMap;
 use outbox_schema::{DeadReason, FcmTarget, Identity, Outcome, Scope};
 use serde_json::Value;
 
+use crate::adapter::About;
 use crate::retry_after::{self, deferral, retry_after};
 use crate::transport::exchange::Read;
 
@@ -51,15 +52,24 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// Whether the fault may be about one target alone.
-    pub(super) fn is_of_target(self, status: StatusCode) -> bool {
-        self == Self::TargetQuotaExceeded || (self == Self::Unavailable && status == StatusCode::SERVICE_UNAVAILABLE)
-    }
-
-    /// Whether the fault lies with the project, or with what Firebase keeps for it. Sound messages die of it until an
-    /// operator mends it.
-    pub(super) fn is_of_the_project(self) -> bool {
-        matches!(self, Self::SenderIdMismatch | Self::ThirdPartyAuth)
+    /// What the fault is about, in an answer with this status. Where it lies with the project, or with what Firebase keeps for it, it is
+    /// the channel: sound messages die of it until an operator mends it.
+    pub(super) fn about(self, status: StatusCode) -> About {
+        match self {
+            Self::SenderIdMismatch | Self::ThirdPartyAuth => About::Channel,
+            Self::TargetQuotaExceeded => About::Target,
+            Self::Unavailable if status == StatusCode::SERVICE_UNAVAILABLE => About::Target,
+            Self::Unregistered
+            | Self::InvalidArgument
+            | Self::InvalidToken
+            | Self::Unauthenticated
+            | Self::Forbidden
+            | Self::NotFound
+            | Self::QuotaExceeded
+            | Self::Unavailable
+            | Self::Redirect
+            | Self::Refused => About::Unsaid,
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub use self::settings::{
     Auth, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings, Targets,
 };
 pub use self::statuses::{STATUSES, Statuses, check_statuses};
-use crate::adapter::{Adapter, Answer, Delivery};
+use crate::adapter::{About, Adapter, Answer, Delivery};
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience, kept, origin};
 use crate::transport::connections::Connections;
@@ -124,13 +124,12 @@ impl Adapter for HttpChannel {
         let known = matches!(outcome, Outcome::Delivered { .. });
         Answer {
             busy_for: busy_for(&outcome, &read.headers),
-            of_target: response::is_of_target(status),
+            about: if response::is_of_target(status) { About::Target } else { About::Unsaid },
             outcome,
             status_code: Some(status.as_u16()),
             error: Some(error).filter(|_| !known),
             excerpt: read.excerpt(&self.composer.secrets()),
             timed_out: false,
-            misconfigured: false,
             known,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_adapters::Adapter;
+use outbox_adapters::{About, Adapter};
 use outbox_schema::{DeadReason, Identity, Outcome, Scope};
 use serde_json::{Value, json};
 
@@ -147,9 +147,9 @@ async fn table_holds(rows: Vec<Row>, at_most_once: bool) {
         assert_eq!(answer.status_code, Some(row.status), "{name}");
         let of_the_project =
             ["SENDER_ID_MISMATCH", "THIRD_PARTY_AUTH_ERROR"].iter().any(|code| row.body.contains(code));
-        assert_eq!(answer.misconfigured, of_the_project, "{name}");
+        assert_eq!(answer.about == About::Channel, of_the_project, "{name}");
         let of_target = row.status == 503 || (row.status == 429 && !matches!(row.outcome, Outcome::Defer { .. }));
-        assert_eq!(answer.of_target, of_target, "{name}");
+        assert_eq!(answer.about == About::Target, of_target, "{name}");
         assert!(row.status != 429 || answer.busy_for.is_none(), "{name}: others are asked to wait");
         let error = answer.error.unwrap();
         assert!(error.contains(&row.status.to_string()) && error.contains(row.said), "{name}: {error}");

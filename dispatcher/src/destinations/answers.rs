@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_adapters::Answer;
+use outbox_adapters::{About, Answer};
 use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope};
 use tokio::time::Instant;
 
@@ -37,7 +37,7 @@ impl Destinations {
         let mut ruling = Ruling::default();
         let slots = self.slots(&state);
         let State { known, strangers, .. } = &mut *state;
-        let mut is_of_all = !answer.of_target;
+        let mut is_of_all = answer.about != About::Target;
         if let Some(destination) = known.get_mut(&message.destination) {
             let sign = sign(message, answer);
             match sign {
@@ -95,7 +95,7 @@ fn sign(message: &Message, answer: &Answer) -> Sign {
         Outcome::Retry { .. } | Outcome::InDoubt => {
             // Where no attempt was counted, the destination was at fault before, and not the message.
             let trying_for = if message.attempts == 0 { Duration::ZERO } else { message.retrying_for() };
-            if answer.of_target {
+            if answer.about == About::Target {
                 Sign::Refused { trying_for, asks: answer.busy_for.is_some() }
             } else {
                 Sign::Bad { trying_for }

@@ -80,7 +80,7 @@ impl RoomsNow<'_> {
     /// What holds all of a channel.
     fn holds(&mut self, channel: &str) -> Option<schedule::Standing> {
         if let Some(held) = self.held.get(channel) {
-            return held.clone();
+            return *held;
         }
         let standing = self.state.find_mut(channel).map(|known| known.standing(&self.at));
         let held = match standing {
@@ -89,7 +89,7 @@ impl RoomsNow<'_> {
             }
             Some(Standing::Closed(_) | Standing::Room(_) | Standing::Full { .. }) | None => None,
         };
-        self.held.insert(channel.to_owned(), held.clone());
+        self.held.insert(channel.to_owned(), held);
         held
     }
 }
@@ -101,7 +101,7 @@ impl Rooms for RoomsNow<'_> {
         }
         let doubts = self.state.forgotten_until.is_some_and(|until| until > self.at.now);
         let at = self.at;
-        let most = self.state.allowed.get(channel).map(|limits| limits.most() as usize).unwrap_or(usize::MAX);
+        let most = self.state.allowed.get(channel).map_or(usize::MAX, |limits| limits.most() as usize);
         match self.state.find_mut(destination) {
             Some(known) if doubts && known.is_unsure() => {}
             Some(known) => {

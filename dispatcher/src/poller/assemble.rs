@@ -107,8 +107,7 @@ impl Dispatcher {
         let destination_store: Arc<dyn DestinationStore> = Arc::new(InTime::new(destination_store, settings.lease_ttl));
         let slots = settings.max_in_flight;
         let channels = Channels::new(channels, slots);
-        let wakeup = Arc::new(Notify::new());
-        let in_flight = Arc::new(InFlight::new(slots, settings.max_bytes));
+        let (wakeup, in_flight) = (Arc::new(Notify::new()), Arc::new(InFlight::new(slots, settings.max_bytes)));
         let destinations = Arc::new(Destinations::new(slots, settings.max_bytes, channels.limits()));
         let channels = InForce::new(channels);
         let listener = Arc::new(HintListener::new(wakeup.clone()));
@@ -138,48 +137,23 @@ impl Dispatcher {
             metrics: metrics.clone(),
         };
         tokio::spawn(marker.run_watched(sent));
-        let attention = Attention::new(settings.run.hinted, listener);
-        let polls = match due {
-            Some(due) => Polls::Scheduled(Box::new(Scheduled {
-                store: store.clone(),
-                due: Arc::new(InTime::new(due, settings.lease_ttl)),
-                schedule: Schedule::new(Capacity {
-                    slots,
-                    bytes: settings.max_bytes,
-                    headers: (slots * HEADERS_OF_A_SLOT).clamp(LEAST_HEADERS, MOST_HEADERS),
-                }),
-                in_flight: in_flight.clone(),
-                suspects: suspects.clone(),
-                channels: channels.clone(),
-                destinations: destinations.clone(),
-                wakeup: wakeup.clone(),
-                attention,
-                size: Arc::new(ClaimSize::new(settings.lease_ttl)),
-                marking: marking.clone(),
-                poll_interval: settings.poll_interval,
-                lease_ttl: settings.lease_ttl,
-                until_empty: settings.run.until_empty,
-                metrics: metrics.clone(),
-                now: UnderWay::default(),
-            })),
-            None => Polls::Rows(Box::new(Intake {
-                keys: OrderingKeys::default(),
-                store: store.clone(),
-                in_flight: in_flight.clone(),
-                suspects: suspects.clone(),
-                channels: channels.clone(),
-                destinations: destinations.clone(),
-                start: Start::default(),
-                wakeup: wakeup.clone(),
-                attention,
-                turns: TurnTaking::default(),
-                last: LastClaims::default(),
-                size: ClaimSize::new(settings.lease_ttl),
-                marking: marking.clone(),
-                poll_interval: settings.poll_interval,
-                lease_ttl: settings.lease_ttl,
-                metrics: metrics.clone(),
-            })),
+        let intake = Intake {
+            keys: OrderingKeys::default(),
+            store: store.clone(),
+            in_flight: in_flight.clone(),
+            suspects: suspects.clone(),
+            channels: channels.clone(),
+            destinations: destinations.clone(),
+            start: Start::default(),
+            wakeup: wakeup.clone(),
+            attention: Attention::new(settings.run.hinted, listener),
+            turns: TurnTaking::default(),
+            last: LastClaims::default(),
+            size: ClaimSize::new(settings.lease_ttl),
+            marking: marking.clone(),
+            poll_interval: settings.poll_interval,
+            lease_ttl: settings.lease_ttl,
+            metrics: metrics.clone(),
         };
         Self {
             pruner: retention.map(|(pruning, kept)| Pruner::new(pruning, kept, in_flight.clone(), metrics.clone())),
@@ -206,7 +180,7 @@ impl Dispatcher {
                 metrics: metrics.clone(),
                 unanswered: std::sync::Mutex::default(),
             }),
-            polls,
+            polls: polls(intake, due, &settings),
             hints,
             sender: Arc::new(Sender { destinations: destinations.clone(), marks, metrics }),
             keeper: Arc::new(Keeper { store: destination_store, destinations, in_flight: in_flight.clone(), wakeup }),
@@ -216,4 +190,29 @@ impl Dispatcher {
             handle,
         }
     }
+}
+
+/// What polls. Where the poller chooses among the `due` rows, it does so with what the intake would use.
+fn polls(intake: Intake, due: Option<Arc<dyn DueRows>>, settings: &Settings) -> Polls {
+    let Some(due) = due else { return Polls::Rows(Box::new(intake)) };
+    let slots = settings.max_in_flight;
+    let headers = (slots * HEADERS_OF_A_SLOT).clamp(LEAST_HEADERS, MOST_HEADERS);
+    Polls::Scheduled(Box::new(Scheduled {
+        store: intake.store,
+        due: Arc::new(InTime::new(due, settings.lease_ttl)),
+        schedule: Schedule::new(Capacity { slots, bytes: settings.max_bytes, headers }),
+        in_flight: intake.in_flight,
+        suspects: intake.suspects,
+        channels: intake.channels,
+        destinations: intake.destinations,
+        wakeup: intake.wakeup,
+        attention: intake.attention,
+        size: Arc::new(intake.size),
+        marking: intake.marking,
+        poll_interval: settings.poll_interval,
+        lease_ttl: settings.lease_ttl,
+        until_empty: settings.run.until_empty,
+        metrics: intake.metrics,
+        now: UnderWay::default(),
+    }))
 }

@@ -77,7 +77,9 @@ impl Schedule {
     /// Something about any destination may have changed: all flows that wait for theirs are tried again.
     pub fn stir_all(&mut self) {
         let all: Vec<usize> = self.destination_of.values().copied().collect();
-        all.into_iter().for_each(|destination| self.stir(destination));
+        for destination in all {
+            self.stir(destination);
+        }
     }
 
     /// These rows are not free to go: their claim is not settled, or they are suspects.

@@ -2,8 +2,8 @@
 //!
 //! Such a lane has a few headers here and its place in the database, and is fed behind that place as it runs low. Rows can become due
 //! before that place: transactions commit in another order than they began, and pauses end. So a lane that goes on being fed is fed
-//! from the beginning every [`FROM_THE_BEGINNING`]. A flow that cannot go has [`MOST_PARKED`] headers here at most: the lane is fed with
-//! what lies behind, and from the beginning once that flow runs low.
+//! from the beginning every [`FROM_THE_BEGINNING`]. A flow that cannot go has [`MOST_PARKED`] headers here at most: the lane is fed
+//! with what lies behind, and from the beginning once that flow runs low.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

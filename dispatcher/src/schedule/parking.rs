@@ -1,7 +1,7 @@
 //! Destinations: the flows that wait for room at theirs.
 //!
-//! A flow whose destination has no room is parked with it, and nobody looks at it again before there is reason to. With each answer two
-//! of them are tried, and with each message that goes, one more while there is room. Each parked destination is also asked again
+//! A flow whose destination has no room is parked with it, and nobody looks at it again before there is reason to. With each answer
+//! two of them are tried, and with each message that goes, one more while there is room. Each parked destination is also asked again
 //! when it opens by itself, and every [`ASK_AGAIN`]: what gave it room may have told nobody.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,8 @@
 //! How many messages strangers have in flight, all together. A stranger is a destination that has never answered.
 //!
 //! While others want slots, strangers have a budget, and else all but an eighth of the slots. While more wait than have a place in the
-//! budget, a message that got no answer for [`PATIENCE`] gives its place up. It stays in flight: it is on the wire, holds its slot, and
-//! counts among the half of all slots that strangers never exceed while others want slots. So N silent strangers keep a new one
+//! budget, a message that got no answer for [`PATIENCE`] gives its place up. It stays in flight: it is on the wire, holds its slot,
+//! and counts among the half of all slots that strangers never exceed while others want slots. So N silent strangers keep a new one
 //! waiting for N / budget seconds at most until they hold that half, and then for as long as a request may take. The newest of them
 //! is tried with every other pick, whatever waits.
 

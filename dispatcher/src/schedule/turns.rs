@@ -62,8 +62,8 @@ enum Go {
 }
 
 impl Schedule {
-    /// Chooses which messages are claimed next: `most` at most. From here on they are in flight. What became of those of the last call is
-    /// known by now: they were admitted to their destinations, or refused.
+    /// Chooses which messages are claimed next: `most` at most. From here on they are in flight. What became of those of the last call
+    /// is known by now: they were admitted to their destinations, or refused.
     pub fn take(&mut self, most: usize, rooms: &mut dyn Rooms, now: Instant) -> Vec<Header> {
         self.turns.take += 1;
         if std::mem::take(&mut self.turns.shared) || self.lanes.len() > 1 {

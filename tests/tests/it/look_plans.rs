@@ -117,7 +117,7 @@ async fn is_planned_on_mysql(outbox: &Outbox, (files, values, indexes): Planned)
         assert!(reads, "{index} of {plan_text}");
     }
     assert!(!plan_text.contains("filesort") && !plan_text.contains("Using temporary"), "{plan_text}");
-    assert!(plan.iter().all(|row| row[2] == "" || indexes.contains(&row[2].as_str())), "{plan_text}");
+    assert!(plan.iter().all(|row| row[2].is_empty() || indexes.contains(&row[2].as_str())), "{plan_text}");
     plan_text
 }
 

@@ -242,13 +242,13 @@ async fn a_claim_of_rows_reads_no_others() {
     let claim = |ids: &str| {
         format!(
             "SELECT outbox_claim_rows(0::smallint, epoch, holder, gen_random_uuid(), ids, ids_revisions, '{{http}}', '{{1000}}', '{{http}}',
-                                      '{{}}', 1000, 1000)
+                                      '{{}}', 1000, 1000, 1000)
              FROM outbox_term, (SELECT array_agg(id) AS ids, array_agg(0) AS ids_revisions FROM ({ids}) AS listed (id)) AS asked"
         )
     };
     let look_and_claim =
         "SELECT outbox_look_and_claim(0::smallint, epoch, holder, gen_random_uuid(), '{-infinity,-infinity,-infinity,-infinity}',
-                                      '{0,0,0,0}', 100, '{}', '{}', '{}', 1000, '{http}', '{1000}', '{http}', '{}', 1000, 1000)
+                                      '{0,0,0,0}', 100, '{}', '{}', '{}', 1000, '{http}', '{1000}', '{http}', '{}', 1000, 1000, 1000)
          FROM outbox_term";
     for analysed in [Analysed::Never, Analysed::WhileEmpty, Analysed::WhileFull] {
         on(Dialect::Postgres, async |outbox: &Outbox| {

@@ -144,7 +144,9 @@ impl Pieces {
         let pieces = [SECRET.as_bytes(), body.as_bytes()].into_iter().flat_map(|secret| secret.windows(PIECE));
         let all: HashSet<_> = pieces.map(<[u8]>::to_vec).collect();
         let mut begins = vec![false; 1 << 16];
-        all.iter().for_each(|piece| begins[beginning(piece)] = true);
+        for piece in &all {
+            begins[beginning(piece)] = true;
+        }
         Self { all, begins }
     }
 

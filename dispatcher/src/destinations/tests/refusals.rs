@@ -1,12 +1,14 @@
 //! Of how much a refusal speaks: of a target, or of all of its destination.
 
+use outbox_adapters::About;
+
 use super::*;
 
 /// A server that hosts the webhooks of many.
 const SHARED: &str = "https://hooks.example:443";
 
 fn refused() -> Answer {
-    Answer { status_code: Some(429), busy_for: Some(Duration::from_secs(10)), of_target: true, ..failed() }
+    Answer { status_code: Some(429), busy_for: Some(Duration::from_secs(10)), about: About::Target, ..failed() }
 }
 
 fn unavailable() -> Answer {

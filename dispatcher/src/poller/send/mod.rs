@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use outbox_adapters::{Answer, Delivery};
+use outbox_adapters::{About, Answer, Delivery};
 use outbox_schema::payload::is_encoded_twice;
 use outbox_schema::{
     AttemptRecord, ClaimId, DeadReason, DeliveryRecord, KNOWN_ALREADY, LONGEST_DEADLINE, Mark, Message, Outcome, Scope,
@@ -69,7 +69,7 @@ impl Sender {
                 if answer.timed_out && matches!(verdict, Verdict::Retry { .. }) {
                     deadline = longer(message.deadline(channel.timeout));
                 }
-                if answer.misconfigured {
+                if answer.about == About::Channel {
                     self.metrics.misconfigured(&message.channel);
                 }
                 (answer, verdict, ruling.pause, channel.record_deliveries)

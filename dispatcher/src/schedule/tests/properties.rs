@@ -73,7 +73,8 @@ proptest! {
         }
     }
 
-    /// A lane that can go waits for a turn of each other: and one lane in eight more, since lanes that had nothing go first for so long only.
+    /// A lane that can go waits for a turn of each other, and of one lane in eight more: lanes that had nothing go first for so long
+    /// only.
     #[test]
     fn no_lane_waits_for_more_than_one_turn_of_each_other(tenants in 2_usize..20, each in 5_usize..30) {
         let mut bench = Bench::new(100_000);

@@ -1,3 +1,5 @@
+//! The rules of the schedule, one test each.
+
 use std::time::Duration;
 
 use outbox_schema::{Header, LaneLook, MessageId, Revision, WalkStart};

@@ -1,5 +1,5 @@
-//! A poller in miniature with the schedule, and an outbox in memory. Looks, claims, answers and marks overlap as a seed says, while rows
-//! are committed, cancelled and edited, receivers fail, and terms change.
+//! A poller in miniature with the schedule, and an outbox in memory. Looks, claims, answers and marks overlap as a seed says, while
+//! rows are committed, cancelled and edited, receivers fail, and terms change.
 //!
 //! `SCHEDULE_SEEDS=100000 cargo test -p outbox-dispatcher --lib simulation` runs more seeds, and `SCHEDULE_SEED=7` one.
 
