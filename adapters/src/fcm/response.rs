@@ -52,8 +52,8 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// What the fault is about, in an answer with this status. Where it lies with the project, or with what Firebase keeps for it, it is
-    /// the channel: sound messages die of it until an operator mends it.
+    /// What the fault is about, in an answer with this status. Where it lies with the project, or with what Firebase keeps for it,
+    /// that is the channel: sound messages die of it until an operator mends it.
     pub(super) fn about(self, status: StatusCode) -> About {
         match self {
             Self::SenderIdMismatch | Self::ThirdPartyAuth => About::Channel,
