@@ -1,9 +1,12 @@
 //! What looks bring, and what they may claim at once. While all that is due fits, it is all here.
 
+use std::collections::HashSet;
+
 use outbox_schema::{Header, Lane, MessageId, WalkStart};
 use tokio::time::Instant;
 
 use super::buffer::Spot;
+use super::keys::key_of;
 use super::lane::Feeding;
 use super::parking::ASK_AGAIN;
 use super::{Rooms, Schedule, Standing};
@@ -61,10 +64,11 @@ impl Schedule {
     /// Takes in the headers of a look at all lanes, in its order. `seen` says up to where that look, and those before it, have seen
     /// all there is: the beginning, for a look that began elsewhere.
     pub fn add(&mut self, page: Vec<Header>, seen: &WalkStart, rooms: &mut dyn Rooms, now: Instant) -> Added {
-        let (mut added, per_lane) = (Added::default(), self.per_lane());
+        let (mut added, per_lane, mut stopped) = (Added::default(), self.per_lane(), HashSet::new());
         for header in page {
-            let id = header.id;
+            let (id, key) = (header.id, key_of(&header));
             let fate = match self.lane_of.get(&header.lane).copied() {
+                _ if key.as_ref().is_some_and(|key| stopped.contains(key)) => Fate::PassedOver,
                 Some(lane) if header.key.is_none() && self.knows_of(lane, &header) => Fate::PassedOver,
                 Some(lane) if header.key.is_none() && self.lanes[lane].here >= per_lane && self.is_new(&header) => {
                     self.leave(lane, *seen);
@@ -72,6 +76,9 @@ impl Schedule {
                 }
                 _ => self.take_in(header, By::Page, *seen, rooms, now),
             };
+            if let (Fate::PassedOver, Some(key)) = (&fate, key) {
+                stopped.insert(key);
+            }
             added.count(fate, id);
         }
         added
@@ -101,12 +108,20 @@ impl Schedule {
         added
     }
 
-    /// Takes in the first rows of ordering keys. What has no place is met again: the round over all keys never ends.
+    /// Takes in the first rows of ordering keys. What has no place is met again, with all that is behind it in its key: the round over
+    /// all keys never ends.
     pub fn heads(&mut self, step: Vec<Header>, rooms: &mut dyn Rooms, now: Instant) -> Added {
-        let mut added = Added::default();
+        let (mut added, mut stopped) = (Added::default(), HashSet::new());
         for header in step {
-            let id = header.id;
-            let fate = self.take_in(header, By::Round { rows: 2 }, WalkStart::default(), rooms, now);
+            let (id, key) = (header.id, key_of(&header));
+            let fate = if key.as_ref().is_some_and(|key| stopped.contains(key)) {
+                Fate::PassedOver
+            } else {
+                self.take_in(header, By::Round { rows: 2 }, WalkStart::default(), rooms, now)
+            };
+            if let (Fate::PassedOver, Some(key)) = (&fate, key) {
+                stopped.insert(key);
+            }
             added.count(fate, id);
         }
         added
