@@ -30,9 +30,9 @@ const TAIL: Duration = Duration::from_secs(1);
 const REST: u32 = 20;
 /// The shortest rest after a whole round.
 const SHORTEST_REST: Duration = Duration::from_millis(500);
-/// How soon the keys are looked at again where none waits, and where some do.
-const KEYS_IDLE: Duration = Duration::from_millis(20);
-const KEYS_BUSY: Duration = Duration::from_millis(5);
+/// How soon the keys are looked at again where some wait. Each round that meets nothing new doubles it, up to the longest.
+const KEYS_AGAIN: Duration = Duration::from_millis(5);
+const KEYS_LONGEST: Duration = Duration::from_secs(1);
 /// How soon the tail is looked at again, amid a backlog.
 const TAIL_AGAIN: Duration = Duration::from_millis(2);
 
@@ -54,6 +54,8 @@ pub(crate) enum Look {
 pub(crate) struct Looks {
     mode: Mode,
     keys: Ring,
+    /// How long the keys rest after the next round that meets nothing new.
+    keys_rest: Duration,
     /// When the due rows are looked at next.
     at: Instant,
 }
@@ -104,7 +106,12 @@ impl Default for Looks {
     fn default() -> Self {
         let now = Instant::now();
         let whole = Whole { ended: now, took: Duration::ZERO };
-        Self { mode: Mode::Calm { behind: WalkStart::default(), whole }, keys: Ring::new(), at: now }
+        Self {
+            mode: Mode::Calm { behind: WalkStart::default(), whole },
+            keys: Ring::new(),
+            keys_rest: KEYS_AGAIN,
+            at: now,
+        }
     }
 }
 
@@ -112,7 +119,7 @@ impl Looks {
     /// There may be something new.
     pub(crate) fn hinted(&mut self) {
         self.at = Instant::now();
-        self.keys.rests_until = self.at;
+        (self.keys.rests_until, self.keys_rest) = (self.at, KEYS_AGAIN);
     }
 
     /// Whether more is due than the schedule holds.
@@ -120,13 +127,14 @@ impl Looks {
         matches!(self.mode, Mode::Backlog { .. })
     }
 
-    /// When the next look is due.
-    pub(crate) fn next_at(&self) -> Instant {
-        let at = self.at.min(self.keys.rests_until);
-        match &self.mode {
-            Mode::Calm { .. } => at,
-            Mode::Backlog { ring, .. } => at.min(ring.rests_until),
-        }
+    /// When the next look is due. `room`: as of [`Looks::due`].
+    pub(crate) fn next_at(&self, room: bool) -> Instant {
+        let ring = match &self.mode {
+            Mode::Calm { .. } => None,
+            Mode::Backlog { ring, .. } => Some(ring),
+        };
+        let steps = ring.into_iter().chain([&self.keys]).filter(|_| room).map(|ring| ring.rests_until);
+        steps.fold(self.at, Instant::min)
     }
 
     /// The looks that are due now, the most urgent first. `room`: whether the schedule takes in what a step along the lanes brings.
@@ -225,9 +233,9 @@ impl Looks {
 
     /// A step along the ordering keys, which met something new or did not.
     pub(crate) fn stepped_along_keys(&mut self, next: Option<RingPlace>, met: bool) {
-        let busy = !self.keys.proven || met;
         if self.keys.stepped(next, met) {
-            self.keys.rests_until = Instant::now() + if busy { KEYS_BUSY } else { KEYS_IDLE };
+            self.keys_rest = if self.keys.proven { (self.keys_rest * 2).min(KEYS_LONGEST) } else { KEYS_AGAIN };
+            self.keys.rests_until = Instant::now() + self.keys_rest;
         }
     }
 
@@ -341,6 +349,30 @@ mod tests {
         looks.conclude(false);
         assert!(!looks.is_backlog());
         assert_eq!(behind(&looks.due(Instant::now(), true)), Some(WalkStart::default()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_due_soon_for_which_the_schedule_has_no_room() {
+        let mut looks = Looks::default();
+        looks.looked(page(WalkStart::default(), [5]), 0, QUICK, Duration::from_secs(1));
+        assert_eq!(looks.next_at(true), Instant::now(), "the keys are due");
+        assert_eq!(looks.next_at(false), Instant::now() + Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_are_looked_at_ever_later_while_none_waits_and_soon_again_after_a_hint() {
+        let mut looks = Looks::default();
+        looks.at = Instant::now() + Duration::from_hours(1);
+        let mut rests = Vec::new();
+        for met in [true, false, false, false] {
+            looks.stepped_along_keys(None, met);
+            rests.push(looks.next_at(true) - Instant::now());
+        }
+        assert_eq!(rests, [1, 2, 4, 8].map(|times| KEYS_AGAIN * times));
+        (0..20).for_each(|_| looks.stepped_along_keys(None, false));
+        assert_eq!(looks.next_at(true) - Instant::now(), KEYS_LONGEST);
+        looks.hinted();
+        assert_eq!(looks.next_at(true), Instant::now());
     }
 
     #[tokio::test(start_paused = true)]

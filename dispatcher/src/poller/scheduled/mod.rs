@@ -112,14 +112,16 @@ impl<T> Drop for Task<T> {
 
 /// Waits for what is under way. Waits for ever where nothing is.
 async fn ended<T>(task: &mut Option<Task<T>>) -> T {
-    if let Some(under_way) = task
-        && let Ok(ended) = (&mut under_way.0).await
-    {
-        *task = None;
-        return ended;
+    let Some(under_way) = task else { return std::future::pending().await };
+    match (&mut under_way.0).await {
+        Ok(ended) => {
+            *task = None;
+            ended
+        }
+        // Nobody knows what it did: the loop ends as it did.
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => std::future::pending().await,
     }
-    // A task that panicked has said so.
-    std::future::pending().await
 }
 
 impl Scheduled {
@@ -180,7 +182,7 @@ impl Scheduled {
     fn next_at(&self) -> Instant {
         let latest = Instant::now() + SIGN_OF_LIFE.min(self.poll_interval);
         let opening = self.schedule.next_opening().filter(|_| self.now.claim.is_none());
-        let look = Some(self.now.looks.next_at()).filter(|_| self.now.look.is_none());
+        let look = Some(self.now.looks.next_at(self.has_room())).filter(|_| self.now.look.is_none());
         [opening, look].into_iter().flatten().fold(latest, Instant::min)
     }
 }
@@ -299,8 +301,7 @@ impl Scheduled {
             return Some(tasks::Ask::Recall(self.now.unsure.drain().collect()));
         }
         if self.now.due.is_empty() {
-            let room = self.schedule.has_place_for((STEP * EACH) as usize);
-            self.now.due = self.now.looks.due(Instant::now(), room).into();
+            self.now.due = self.now.looks.due(Instant::now(), self.has_room()).into();
         }
         match self.now.due.pop_front() {
             Some(Look::Behind(from)) => Some(self.behind(from)),
@@ -309,6 +310,11 @@ impl Scheduled {
             Some(Look::Keys(place)) => Some(tasks::Ask::Keys(place)),
             None => self.feed(),
         }
+    }
+
+    /// Whether the schedule takes in what a step along a ring brings.
+    fn has_room(&self) -> bool {
+        self.schedule.has_place_for((STEP * EACH) as usize)
     }
 
     fn feed(&mut self) -> Option<tasks::Ask> {
