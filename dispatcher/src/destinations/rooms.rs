@@ -14,9 +14,9 @@ use crate::schedule::{self, Rooms};
 /// The destinations of which a schedule is to be told: something about them has changed since it was last told.
 #[derive(Debug, Default)]
 pub struct Stirred {
-    /// These.
+    /// The names of these destinations.
     pub names: HashSet<String>,
-    /// All of them.
+    /// Whether all destinations are meant.
     pub all: bool,
     /// Whether a schedule listens. Otherwise nothing is noted.
     listens: bool,

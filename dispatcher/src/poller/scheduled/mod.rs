@@ -10,8 +10,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::{ClaimId, Message, MessageId, Store, StoreError, TermEnd, WalkStart};
-use outbox_schema::{DueRows, LaneLook, RingStep};
+use outbox_schema::{ClaimId, DueRows, LaneLook, Message, MessageId, RingStep, Store, StoreError, TermEnd, WalkStart};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
