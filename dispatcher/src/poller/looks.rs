@@ -361,8 +361,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn keys_are_looked_at_ever_later_while_none_waits_and_soon_again_after_a_hint() {
-        let mut looks = Looks::default();
-        looks.at = Instant::now() + Duration::from_hours(1);
+        let mut looks = Looks { at: Instant::now() + Duration::from_hours(1), ..Looks::default() };
         let mut rests = Vec::new();
         for met in [true, false, false, false] {
             looks.stepped_along_keys(None, met);
