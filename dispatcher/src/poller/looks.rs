@@ -1,7 +1,8 @@
 //! Which look comes next.
 //!
-//! *Calm*: all that is due is in the schedule. A look begins behind the last row that one has met, but for the last moment: a
-//! transaction that began before may commit later. Now and then a look begins at the beginning.
+//! *Calm*: all that is due is in the schedule. A look begins behind the last row that one has met. It also sees the last moment
+//! again: a transaction that began before may commit later. Where much is due in that moment, only now and then. As seldom a look
+//! begins at the beginning.
 //!
 //! *Backlog*: more is due than the schedule holds. Three kinds of looks then take turns. The *tail* follows what comes. The *ring*
 //! steps from lane to lane, with the first rows of each: once round it rests. And lanes that run low are *fed* behind the rows that
@@ -22,11 +23,13 @@ pub(crate) const STEP: u32 = 512;
 /// The first rows of each that a step brings.
 pub(crate) const EACH: u32 = 8;
 
-/// The last moment, which each look sees again.
+/// The last moment, which looks see again.
 const MOMENT: Duration = Duration::from_millis(50);
+/// So many headers in the last moment each look sees again.
+const CHEAP: usize = 256;
 /// So far back the tail begins.
 const TAIL: Duration = Duration::from_secs(1);
-/// After a look from the beginning, or a whole round, this many times its duration passes before the next.
+/// After a look from the beginning, one at much of the last moment, or a whole round, this many times its duration passes before the next.
 const REST: u32 = 20;
 /// The shortest rest after a whole round.
 const SHORTEST_REST: Duration = Duration::from_millis(500);
@@ -62,15 +65,63 @@ pub(crate) struct Looks {
 
 #[derive(Debug)]
 enum Mode {
-    Calm { behind: WalkStart, whole: Whole },
-    Backlog { tail: Option<WalkStart>, ring: Ring, whole_round: bool },
+    Calm { follow: Follow, whole_at: Instant },
+    Backlog { tail: Option<Follow>, ring: Ring, whole_round: bool },
 }
 
-/// The last look from the beginning.
+/// The looks that follow what comes.
 #[derive(Debug, Clone, Copy)]
-struct Whole {
-    ended: Instant,
+struct Follow {
+    /// Behind the last row that was met.
+    behind: WalkStart,
+    /// A moment before the last row of the last look that saw its last moment again.
+    moment: WalkStart,
+    /// When looks begin there again.
+    moment_at: Instant,
+    /// The look that goes on behind its last page, which was full.
+    goes_on: Option<Sweep>,
+}
+
+/// A look of one page or more.
+#[derive(Debug, Clone, Copy)]
+struct Sweep {
+    /// Where it began.
+    from: WalkStart,
+    headers: usize,
     took: Duration,
+}
+
+impl Follow {
+    fn behind(behind: WalkStart) -> Self {
+        Self { behind, moment: behind, moment_at: Instant::now(), goes_on: None }
+    }
+
+    /// Where the next page begins.
+    fn next(&self, now: Instant, whole: bool) -> WalkStart {
+        match self.goes_on {
+            None if whole => WalkStart::default(),
+            None if now >= self.moment_at => self.moment,
+            _ => self.behind,
+        }
+    }
+
+    /// Takes note of a page. Returns the look that it ends.
+    fn looked(&mut self, page: &Page, took: Duration) -> Option<Sweep> {
+        let mut sweep = self.goes_on.take().unwrap_or(Sweep { from: page.from, headers: 0, took: Duration::ZERO });
+        sweep.headers += page.headers;
+        sweep.took += took;
+        self.behind = page.reached;
+        if page.full {
+            self.goes_on = Some(sweep);
+            return None;
+        }
+        if sweep.from.is_beginning() || sweep.from == self.moment {
+            self.moment = self.behind.no_later_than_before_last(MOMENT);
+            let rest = if sweep.headers > CHEAP { sweep.took * REST } else { Duration::ZERO };
+            self.moment_at = Instant::now() + rest;
+        }
+        Some(sweep)
+    }
 }
 
 /// A ring, and the rounds that looks take on it.
@@ -102,12 +153,18 @@ impl Ring {
     }
 }
 
+impl Mode {
+    /// Begins at the beginning.
+    fn calm() -> Self {
+        Self::Calm { follow: Follow::behind(WalkStart::default()), whole_at: Instant::now() }
+    }
+}
+
 impl Default for Looks {
     fn default() -> Self {
         let now = Instant::now();
-        let whole = Whole { ended: now, took: Duration::ZERO };
         Self {
-            mode: Mode::Calm { behind: WalkStart::default(), whole },
+            mode: Mode::calm(),
             keys: Ring::new(),
             keys_rest: KEYS_AGAIN,
             at: now,
@@ -141,15 +198,14 @@ impl Looks {
     pub(crate) fn due(&self, now: Instant, room: bool) -> Vec<Look> {
         let mut due = Vec::new();
         match &self.mode {
-            Mode::Calm { behind, whole } if now >= self.at => {
-                let rested = whole.ended.elapsed() >= whole.took * REST;
-                due.push(Look::Behind(if rested { WalkStart::default() } else { *behind }));
+            Mode::Calm { follow, whole_at } if now >= self.at => {
+                due.push(Look::Behind(follow.next(now, now >= *whole_at)));
             }
             Mode::Calm { .. } => {}
             Mode::Backlog { tail: None, .. } => due.push(Look::Newest),
             Mode::Backlog { tail: Some(tail), ring, .. } => {
                 if now >= self.at {
-                    due.push(Look::Behind(*tail));
+                    due.push(Look::Behind(tail.next(now, false)));
                 }
                 if room && now >= ring.rests_until {
                     due.push(Look::Lanes(ring.next.clone()));
@@ -166,23 +222,26 @@ impl Looks {
     /// where nothing else calls for it.
     pub(crate) fn looked(&mut self, page: Page, passed_over: usize, took: Duration, wait: Duration) {
         let now = Instant::now();
-        let Page { from, reached, full } = page;
-        let next = if full { reached } else { reached.no_later_than_before_last(MOMENT) };
-        self.at = now + if full { Duration::ZERO } else { wait };
+        self.at = now + if page.full { Duration::ZERO } else { wait };
         match &mut self.mode {
-            Mode::Calm { .. } if passed_over > 0 => self.begin_backlog(),
-            Mode::Calm { behind, whole } => {
-                if from.is_beginning() {
-                    *whole = Whole { ended: now, took };
+            Mode::Calm { .. } if passed_over > 0 => return self.begin_backlog(),
+            Mode::Calm { follow, whole_at } => {
+                if let Some(sweep) = follow.looked(&page, took) {
+                    if sweep.from.is_beginning() {
+                        *whole_at = now + sweep.took * REST;
+                    }
+                    // What was not looked at again is, in a while.
+                    if follow.moment_at > now {
+                        self.at = self.at.min(follow.moment_at);
+                    }
                 }
-                *behind = next;
             }
-            Mode::Backlog { tail, .. } => {
-                *tail = Some(next);
-                if !full {
+            Mode::Backlog { tail: Some(tail), .. } => {
+                if tail.looked(&page, took).is_some() {
                     self.at = now + wait.clamp(TAIL_AGAIN, 2 * TAIL_AGAIN);
                 }
             }
+            Mode::Backlog { tail: None, .. } => {}
         }
     }
 
@@ -196,7 +255,8 @@ impl Looks {
     /// A look at the newest has brought these headers: the tail begins a second before the last of them.
     pub(crate) fn newest(&mut self, headers: &[Header]) {
         if let Mode::Backlog { tail, .. } = &mut self.mode {
-            *tail = Some(Page::of(WalkStart::default(), headers).reached.no_later_than_before_last(TAIL));
+            let reached = Page::of(WalkStart::default(), headers).reached;
+            *tail = Some(Follow::behind(reached.no_later_than_before_last(TAIL)));
         }
     }
 
@@ -224,10 +284,9 @@ impl Looks {
     /// Ends the backlog where a whole round has met nothing that is not known, and no lane has more.
     pub(crate) fn conclude(&mut self, more: bool) {
         if !more && matches!(self.mode, Mode::Backlog { whole_round: true, .. }) {
-            let now = Instant::now();
             // A look from the beginning finds what else there is.
-            self.mode = Mode::Calm { behind: WalkStart::default(), whole: Whole { ended: now, took: Duration::ZERO } };
-            self.at = now;
+            self.mode = Mode::calm();
+            self.at = Instant::now();
         }
     }
 
@@ -251,6 +310,7 @@ pub(crate) struct Page {
     from: WalkStart,
     /// Up to which place of each priority all is seen that is due.
     reached: WalkStart,
+    headers: usize,
     /// Whether it brought as many headers of some priority as it may.
     full: bool,
 }
@@ -263,7 +323,7 @@ impl Page {
             reached.pass_header(header);
             of[usize::from(header.priority.min(3))] += 1;
         }
-        Self { from, reached, full: of.iter().any(|count| *count >= PAGE) }
+        Self { from, reached, headers: headers.len(), full: of.iter().any(|count| *count >= PAGE) }
     }
 }
 

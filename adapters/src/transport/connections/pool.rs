@@ -69,9 +69,9 @@ impl OneAtATime {
     }
 
     /// Whether it may carry a request more, where it is idle since `since`.
-    fn may_be_used(&self, since: Instant, kept: Kept) -> bool {
+    fn may_be_used(&self, since: Instant, kept: Kept, now: Instant) -> bool {
         let idle = self.idle_for.map_or(kept.idle, |idle_for| idle_for.min(kept.idle));
-        since.elapsed() < idle && self.opened.elapsed() < kept.age && !self.sender.is_closed()
+        now.duration_since(since) < idle && now.duration_since(self.opened) < kept.age && !self.sender.is_closed()
     }
 }
 
@@ -137,11 +137,14 @@ impl Pool {
 
     /// A connection with room and a number above `after`; 0 means any. Where there is none, `open` opens one.
     pub(super) fn lend(&mut self, after: u64, open: impl FnOnce() -> Opening) -> Way {
-        self.sweep();
-        if after == 0
-            && let Some((connection, _)) = self.idle.pop()
+        let (kept, now) = (self.kept, Instant::now());
+        self.lines.retain(|line| line.is_worth_keeping(kept.age));
+        while after == 0
+            && let Some((connection, since)) = self.idle.pop()
         {
-            return Way::Idle(connection);
+            if connection.may_be_used(since, kept, now) {
+                return Way::Idle(connection);
+            }
         }
         let expected = if self.shares { self.expected } else { 1 };
         if let Some(line) = self.lines.iter_mut().find(|line| line.id > after && line.lent < line.room(expected)) {
@@ -200,8 +203,8 @@ impl Pool {
 
     /// Closes connections that were idle for long or are old, and forgets closed ones.
     pub(super) fn sweep(&mut self) {
-        let kept = self.kept;
-        self.idle.retain(|(connection, since)| connection.may_be_used(*since, kept));
+        let (kept, now) = (self.kept, Instant::now());
+        self.idle.retain(|(connection, since)| connection.may_be_used(*since, kept, now));
         self.lines.retain(|line| line.is_worth_keeping(kept.age));
     }
 }
