@@ -25,10 +25,8 @@ pub(crate) const EACH: u32 = 8;
 
 /// The last moment, which looks see again.
 const MOMENT: Duration = Duration::from_millis(50);
-/// So many headers in the last moment each look sees again.
+/// Where no more headers are in the last moment, each look sees them again.
 const CHEAP: usize = 256;
-/// So far back the tail begins.
-const TAIL: Duration = Duration::from_secs(1);
 /// After a look from the beginning, one at much of the last moment, or a whole round, this many times its duration passes before the next.
 const REST: u32 = 20;
 /// The shortest rest after a whole round.
@@ -74,26 +72,26 @@ enum Mode {
 struct Follow {
     /// Behind the last row that was met.
     behind: WalkStart,
-    /// A moment before the last row of the last look that saw its last moment again.
+    /// A moment before the last row that was met when a look last saw its last moment again.
     moment: WalkStart,
-    /// When looks begin there again.
+    /// When a look begins there again. It brings one page.
     moment_at: Instant,
-    /// The look that goes on behind its last page, which was full.
+    /// How long the look has taken so far that goes on behind its last page.
     goes_on: Option<Sweep>,
 }
 
 /// A look of one page or more.
 #[derive(Debug, Clone, Copy)]
 struct Sweep {
-    /// Where it began.
-    from: WalkStart,
-    headers: usize,
+    /// Whether it began at the beginning.
+    whole: bool,
     took: Duration,
 }
 
 impl Follow {
     fn behind(behind: WalkStart) -> Self {
-        Self { behind, moment: behind, moment_at: Instant::now(), goes_on: None }
+        let moment = behind.no_later_than_before_last(MOMENT);
+        Self { behind, moment, moment_at: Instant::now(), goes_on: None }
     }
 
     /// Where the next page begins.
@@ -107,18 +105,19 @@ impl Follow {
 
     /// Takes note of a page. Returns the look that it ends.
     fn looked(&mut self, page: &Page, took: Duration) -> Option<Sweep> {
-        let mut sweep = self.goes_on.take().unwrap_or(Sweep { from: page.from, headers: 0, took: Duration::ZERO });
-        sweep.headers += page.headers;
+        let mut sweep = self.goes_on.take().unwrap_or(Sweep { whole: page.from.is_beginning(), took: Duration::ZERO });
         sweep.took += took;
-        self.behind = page.reached;
-        if page.full {
+        let of_moment = !sweep.whole && page.from == self.moment;
+        if !(page.full && of_moment) {
+            self.behind = page.reached;
+        }
+        if page.full && !of_moment {
             self.goes_on = Some(sweep);
             return None;
         }
-        if sweep.from.is_beginning() || sweep.from == self.moment {
-            self.moment = self.behind.no_later_than_before_last(MOMENT);
-            let rest = if sweep.headers > CHEAP { sweep.took * REST } else { Duration::ZERO };
-            self.moment_at = Instant::now() + rest;
+        if of_moment || sweep.whole {
+            let rest = if page.headers > CHEAP { took * REST } else { Duration::ZERO };
+            (self.moment, self.moment_at) = (self.behind.no_later_than_before_last(MOMENT), Instant::now() + rest);
         }
         Some(sweep)
     }
@@ -163,12 +162,7 @@ impl Mode {
 impl Default for Looks {
     fn default() -> Self {
         let now = Instant::now();
-        Self {
-            mode: Mode::calm(),
-            keys: Ring::new(),
-            keys_rest: KEYS_AGAIN,
-            at: now,
-        }
+        Self { mode: Mode::calm(), keys: Ring::new(), keys_rest: KEYS_AGAIN, at: now }
     }
 }
 
@@ -227,7 +221,7 @@ impl Looks {
             Mode::Calm { .. } if passed_over > 0 => return self.begin_backlog(),
             Mode::Calm { follow, whole_at } => {
                 if let Some(sweep) = follow.looked(&page, took) {
-                    if sweep.from.is_beginning() {
+                    if sweep.whole {
                         *whole_at = now + sweep.took * REST;
                     }
                     // What was not looked at again is, in a while.
@@ -252,11 +246,11 @@ impl Looks {
         }
     }
 
-    /// A look at the newest has brought these headers: the tail begins a second before the last of them.
+    /// A look at the newest has brought these headers: the tail begins behind the last of them.
     pub(crate) fn newest(&mut self, headers: &[Header]) {
         if let Mode::Backlog { tail, .. } = &mut self.mode {
             let reached = Page::of(WalkStart::default(), headers).reached;
-            *tail = Some(Follow::behind(reached.no_later_than_before_last(TAIL)));
+            *tail = Some(Follow::behind(reached));
         }
     }
 
@@ -371,6 +365,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn where_much_is_due_in_the_last_moment_looks_begin_behind_it_and_now_and_then_bring_one_page_of_it() {
+        let mut looks = Looks::default();
+        let many = i64::from(PAGE) - 1;
+        looks.looked(page(WalkStart::default(), 0..many), 0, QUICK, Duration::ZERO);
+        let last = WalkStart::behind(0, many - 1, many - 1);
+        assert_eq!(behind(&looks.due(Instant::now(), true)), Some(last));
+        looks.looked(page(last, [90_000]), 0, QUICK, Duration::ZERO);
+        tokio::time::advance(QUICK * REST - Duration::from_micros(1)).await;
+        let new = WalkStart::behind(0, 90_000, 90_000);
+        assert_eq!(behind(&looks.due(Instant::now(), true)), Some(new), "it rests");
+        looks.begin_backlog();
+        looks.newest(&[header(90_000)]);
+        let moment = WalkStart::behind(0, 40_000, 0);
+        assert_eq!(behind(&looks.due(Instant::now(), true)), Some(moment));
+        looks.looked(page(moment, 40_001..40_001 + i64::from(PAGE)), 0, QUICK, Duration::ZERO);
+        tokio::time::advance(2 * TAIL_AGAIN).await;
+        assert_eq!(behind(&looks.due(Instant::now(), true)), Some(new), "what is new does not wait for what is known");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_page_that_is_full_is_followed_by_the_next_at_once() {
         let mut looks = Looks::default();
         looks.looked(page(WalkStart::default(), 0..i64::from(PAGE)), 0, QUICK, Duration::from_secs(1));
@@ -389,7 +403,7 @@ mod tests {
         assert!(looks.is_backlog() && looks.due(Instant::now(), true).contains(&Look::Newest));
         looks.newest(&[header(5_000_000)]);
         let due = looks.due(Instant::now(), true);
-        assert_eq!(behind(&due), Some(WalkStart::behind(0, 4_000_000, 0)));
+        assert_eq!(behind(&due), Some(WalkStart::behind(0, 4_950_000, 0)));
         assert!(due.contains(&Look::Lanes(None)));
         assert!(!looks.due(Instant::now(), false).contains(&Look::Lanes(None)), "there is no room for what it brings");
     }

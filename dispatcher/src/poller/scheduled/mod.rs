@@ -137,28 +137,31 @@ impl Scheduled {
         self.attention.leave();
     }
 
-    /// Returns the next batch that was claimed.
+    /// Returns the next batch that was claimed. Once the term is over, what it still claims is returned first: nothing of it is sent,
+    /// and the poller marks it so.
     pub(crate) async fn poll(&mut self, term: &Arc<Term>) -> Polled {
         loop {
             if self.marking.death().is_some() {
                 term.end(TermEnd::Wedged);
             }
-            if !term.is_on() {
+            let is_on = term.is_on();
+            if is_on {
+                term.progress();
+                self.take_in();
+                self.begin_claim(term);
+                self.begin_look(term);
+            } else if !self.now.claims() {
                 return Polled::TermOver;
             }
-            term.progress();
-            self.take_in();
-            self.begin_claim(term);
-            self.begin_look(term);
             if self.proves_empty() {
                 self.until_empty = false;
                 return Polled::Empty;
             }
             let soon = self.next_at();
-            let claims = self.now.claims();
+            let waits = is_on && !self.now.claims();
             tokio::select! {
                 biased;
-                () = term.ended() => return Polled::TermOver,
+                () = term.ended(), if is_on => {}
                 claimed = ended(&mut self.now.claim) => {
                     if let Some(batch) = self.claimed(term, claimed) {
                         return Polled::Batch(batch);
@@ -169,10 +172,10 @@ impl Scheduled {
                         return Polled::Batch(batch);
                     }
                 }
-                () = self.wakeup.notified() => self.now.looks.hinted(),
-                () = self.in_flight.finishes(), if !claims => {}
-                () = self.destinations.stirs(), if !claims => {}
-                () = tokio::time::sleep_until(soon) => {}
+                () = self.wakeup.notified(), if is_on => self.now.looks.hinted(),
+                () = self.in_flight.finishes(), if waits => {}
+                () = self.destinations.stirs(), if waits => {}
+                () = tokio::time::sleep_until(soon), if is_on => {}
             }
         }
     }
@@ -227,7 +230,7 @@ impl Scheduled {
         let task = ClaimTask {
             store: self.store.clone(),
             due: self.due.clone(),
-            term: term.id.clone(),
+            term: term.clone(),
             size: self.size.clone(),
             lease_ttl: self.lease_ttl,
             channels,

@@ -17,6 +17,7 @@ use crate::poller::claim::given_up::Claiming;
 use crate::poller::claim::{ClaimSize, SETTLING_MARGIN, UNKNOWN_CHANNEL_DELAY};
 use crate::poller::looks::{EACH, PAGE, STEP};
 use crate::schedule::Unseen;
+use crate::term::Term;
 
 /// The newest rows that a look brings.
 const NEWEST: u32 = 512;
@@ -156,7 +157,7 @@ pub(super) struct Fenced;
 pub(super) struct Claimed {
     /// The rows that it was made for.
     pub chosen: Vec<Header>,
-    /// The rows that it took. None where it was given up: it took too long.
+    /// The rows that it took. None where it was given up: it took too long, or its term is over.
     pub made: Option<Result<(ClaimId, Vec<Message>), Fenced>>,
     /// The channels at its time.
     pub channels: Arc<Channels>,
@@ -167,7 +168,7 @@ pub(super) struct Claimed {
 pub(super) struct ClaimTask {
     pub store: Arc<dyn Store>,
     pub due: Arc<dyn DueRows>,
-    pub term: TermId,
+    pub term: Arc<Term>,
     pub size: Arc<ClaimSize>,
     pub lease_ttl: Duration,
     pub channels: Arc<Channels>,
@@ -183,7 +184,7 @@ impl ClaimTask {
     }
 
     async fn claim(&self) -> Option<Result<(ClaimId, Vec<Message>), Fenced>> {
-        let mut claiming = Claiming::new(&self.store, self.term.shard);
+        let mut claiming = Claiming::new(&self.store, self.term.id.shard);
         let rows: Vec<_> = self.chosen.iter().map(|header| (header.id, header.revision)).collect();
         let bytes = self.chosen.iter().map(|header| header.bytes).sum();
         let used: HashSet<&str> = self.chosen.iter().map(|header| &*header.lane.channel).collect();
@@ -199,7 +200,7 @@ impl ClaimTask {
         loop {
             let began = Instant::now();
             let was_in_doubt = std::mem::replace(&mut claiming.in_doubt, true);
-            let answer = self.due.claim_rows(&self.term, &request).await;
+            let answer = self.due.claim_rows(&self.term.id, &request).await;
             claiming.in_doubt =
                 was_in_doubt && answer.is_err() || matches!(answer, Err(StoreError::Unavailable { .. }));
             let error = match answer {
@@ -210,9 +211,12 @@ impl ClaimTask {
                 Err(StoreError::Fenced { .. }) => return Some(Err(Fenced)),
                 Err(error @ (StoreError::Unavailable { .. } | StoreError::Refused { .. })) => error,
             };
-            tracing::error!(epoch = %self.term.epoch, messages = rows.len(), bytes, %error, "claim.failed");
+            tracing::error!(epoch = %self.term.id.epoch, messages = rows.len(), bytes, %error, "claim.failed");
             let too_large = claiming.in_doubt && self.size.asked_too_much(rows.len(), bytes, began.elapsed());
-            tokio::time::sleep(backoff.next()).await;
+            tokio::select! {
+                () = self.term.ended() => return None,
+                () = tokio::time::sleep(backoff.next()) => {}
+            }
             if too_large {
                 claiming.anew().await;
                 return None;
