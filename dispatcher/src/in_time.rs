@@ -11,10 +11,10 @@ use outbox_schema::mark::MarkReport;
 use outbox_schema::store::due::{
     DueRows, Header, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
 };
-use outbox_schema::store::{Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups};
+use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, DestinationStore, Holder, Mark, Message, MessageId, Shard, Store,
-    StoreError, TermEnd, TermId, WalkStart,
+    ChannelTerms, ClaimId, DestinationStore, Holder, Mark, Message, MessageId, Shard, Store, StoreError, TermEnd,
+    TermId, WalkStart,
 };
 
 /// How much longer than a lease an answer may take. A fleet should be at work again about as soon after the loss of its
@@ -97,16 +97,8 @@ impl Store for InTime<dyn Store> {
         self.asked("ending a term", self.port.end_term(term, end, counts)).await
     }
 
-    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
-        self.asked("claiming messages", self.port.claim(term, request)).await
-    }
-
     async fn release(&self, shard: Shard, claim: ClaimId) -> Result<(), StoreError> {
         self.asked("releasing a claim", self.port.release(shard, claim)).await
-    }
-
-    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
-        self.asked("looking for hidden messages", self.port.hidden(shard, look)).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {
@@ -140,17 +132,17 @@ impl Store for InTime<dyn Store> {
 }
 
 #[async_trait]
-impl DueRows for InTime<dyn DueRows> {
+impl DueRows for InTime<dyn Store> {
     async fn look(&self, shard: Shard, behind: WalkStart, limit: u32) -> Result<Vec<Header>, StoreError> {
-        self.answer("looking for due messages", self.port.look(shard, behind, limit)).await
+        self.asked("looking for due messages", self.port.look(shard, behind, limit)).await
     }
 
     async fn newest(&self, shard: Shard, limit: u32) -> Result<Vec<Header>, StoreError> {
-        self.answer("looking for new messages", self.port.newest(shard, limit)).await
+        self.asked("looking for new messages", self.port.newest(shard, limit)).await
     }
 
     async fn look_at_lanes(&self, shard: Shard, lanes: &[LaneLook], limit: u32) -> Result<Vec<Header>, StoreError> {
-        self.answer("looking for messages of tenants", self.port.look_at_lanes(shard, lanes, limit)).await
+        self.asked("looking for messages of tenants", self.port.look_at_lanes(shard, lanes, limit)).await
     }
 
     async fn next_lanes(
@@ -160,7 +152,7 @@ impl DueRows for InTime<dyn DueRows> {
         lanes: u32,
         each: u32,
     ) -> Result<RingStep, StoreError> {
-        self.answer("looking for tenants", self.port.next_lanes(shard, from, lanes, each)).await
+        self.asked("looking for tenants", self.port.next_lanes(shard, from, lanes, each)).await
     }
 
     async fn next_keys(
@@ -171,15 +163,15 @@ impl DueRows for InTime<dyn DueRows> {
         each: u32,
         halting: &[String],
     ) -> Result<RingStep, StoreError> {
-        self.answer("looking for ordering keys", self.port.next_keys(shard, from, keys, each, halting)).await
+        self.asked("looking for ordering keys", self.port.next_keys(shard, from, keys, each, halting)).await
     }
 
     async fn claim_rows(&self, term: &TermId, request: &RowsToClaim<'_>) -> Result<Vec<Message>, StoreError> {
-        self.answer("claiming messages", self.port.claim_rows(term, request)).await
+        self.asked("claiming messages", self.port.claim_rows(term, request)).await
     }
 
     async fn look_and_claim(&self, term: &TermId, request: &LookAndClaim<'_>) -> Result<LookedAndClaimed, StoreError> {
-        self.answer("claiming what is due", self.port.look_and_claim(term, request)).await
+        self.asked("claiming what is due", self.port.look_and_claim(term, request)).await
     }
 
     async fn defer_unknown(
@@ -190,7 +182,7 @@ impl DueRows for InTime<dyn DueRows> {
         delay: Duration,
     ) -> Result<BTreeMap<String, u64>, StoreError> {
         let answer = self.port.defer_unknown(term, rows, channels, delay);
-        self.answer("deferring messages of unknown channels", answer).await
+        self.asked("deferring messages of unknown channels", answer).await
     }
 }
 

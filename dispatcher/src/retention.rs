@@ -256,7 +256,7 @@ mod tests {
         let metrics = Arc::new(metrics.unwrap_or_else(|error| panic!("{error}")));
         let retention = Retention { success: Some(Duration::from_hours(24)), ..Retention::default() };
         let retention = InForce::new(retention);
-        let in_flight = Arc::new(InFlight::new(8, 1024));
+        let in_flight = Arc::new(InFlight::new(8));
         let pruner = Pruner::new(stretches.clone(), retention, in_flight, metrics.clone());
         Pruned { stretches, pruner, metrics }
     }

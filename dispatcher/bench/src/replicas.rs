@@ -72,7 +72,6 @@ impl Manner {
                 "max_bytes": format!("{} B", config.dispatch.max_bytes),
                 "poll_interval": seconds(config.dispatch.poll_interval),
                 "wakeup": config.dispatch.wakeup.as_str(),
-                "schedule": if config.dispatch.scheduled { "memory" } else { "database" },
             },
             "retention": {"success": self.keep, "dead": "never"},
             "admin": {"listen": "127.0.0.1:0"},

@@ -9,7 +9,7 @@ use clap::Args;
 use outbox_adapters::Hints;
 use outbox_schema::desk::{Replica, RunsBy};
 use outbox_schema::migrate::Meta;
-use outbox_schema::{Database, DueRows, Shard, Store};
+use outbox_schema::{Database, Shard, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{self, Builder};
 use tokio::signal::unix::{SignalKind, signal};
@@ -29,7 +29,6 @@ use outbox_dispatcher::config::{Config, Dialect, Wakeup};
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::doorbell::Doorbell;
 use outbox_dispatcher::figures::FiguresKeeper;
-use outbox_dispatcher::health::due_health::DueHealth;
 use outbox_dispatcher::health::fleet::Fleet;
 use outbox_dispatcher::health::lease_health::LeaseHealth;
 use outbox_dispatcher::health::presence::Presence;
@@ -139,7 +138,6 @@ async fn dispatch(
     let mut dispatcher = Dispatcher::assemble(Parts {
         instance: instance.clone(),
         store: store.clone(),
-        due: due_rows(&database, &config, &store),
         destinations: Arc::new(database.clone()),
         lease: lease.clone(),
         channels,
@@ -263,12 +261,6 @@ fn alert_watch(
 /// Who goes on with operations, on the connections of the listener.
 fn operations(office: &Office, handle: &Handle) -> OperationsCarrier {
     OperationsCarrier { operations: Arc::new(office.database.clone()), terms: handle.terms() }
-}
-
-/// The due rows, where the poller is to choose among them.
-fn due_rows(database: &Database, config: &Config, health: &Arc<StoreHealth>) -> Option<Arc<dyn DueRows>> {
-    let due = || DueHealth { due: database.due_rows(), health: health.clone() };
-    config.dispatch.scheduled.then(|| -> Arc<dyn DueRows> { Arc::new(due()) })
 }
 
 /// Where hints come from.

@@ -219,8 +219,6 @@ pub struct DispatchConfig {
     pub poll_interval: Duration,
     /// How the poller learns of new rows before the next poll.
     pub wakeup: Wakeup,
-    /// Whether the poller chooses in memory which due messages go next. Otherwise the database does.
-    pub scheduled: bool,
     /// The most messages claimed and not yet marked at one time, per process: 1 to 100,000.
     pub max_in_flight: u32,
     /// The most bytes of payload in memory at one time; at least 1 MiB.

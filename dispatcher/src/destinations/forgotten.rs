@@ -1,19 +1,18 @@
 //! Destinations that take nothing for now, where they are very many.
 //!
-//! A claim is told of those that claims met last. The others rest, and of some only the database knows. Most of their rows are
-//! deferred, so that no claim meets them. While there is one, a claim asks about each destination that it was not told of. It
-//! takes nothing before it is known that the destination takes something.
+//! Those that were met last are known. The others rest, and of some only the database knows. Most of their rows are deferred, so
+//! that no look meets them. While there is one, the database is asked about each destination that a look meets and that is not
+//! known. Nothing goes there before the answer.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
-use outbox_schema::destination::{DestinationRoom, DestinationState, MOST_TOLD};
+use outbox_schema::destination::{DestinationState, MOST_TOLD};
 use tokio::time::Instant;
 
-use super::destination::{Destination, Standing};
-use super::{Admission, Destinations, State};
+use super::destination::Destination;
+use super::{Destinations, State};
 
-/// The most destinations with nothing in flight of which claims are told.
+/// The most destinations with nothing in flight that are looked at.
 const MOST_IDLE: usize = 1_024;
 
 /// Only where there are more than this, some of them rest, so that it is not done for each.
@@ -22,7 +21,7 @@ pub(super) const MANY_IDLE: usize = MOST_IDLE + 128;
 /// How long the database may know of a pause that this process was not told of: longer than a term.
 const LONG: Duration = Duration::from_hours(24 * 365);
 
-/// Whether this is the name of a channel. Claims are told of all channels that are paused: they meet rows, and ask about
+/// Whether this is the name of a channel. All channels that are paused stay known: a look meets rows, and asks about
 /// destinations.
 fn names_a_channel(name: &str) -> bool {
     !name.contains(':')
@@ -38,7 +37,7 @@ impl Destinations {
         state.forgotten_until.is_some_and(|until| until > now)
     }
 
-    /// Those of these destinations, which a claim met, that may take nothing as far as only the database knows.
+    /// Those of these destinations, which a look met, that may take nothing as far as only the database knows.
     pub fn in_doubt(&self, met: &[String]) -> Vec<String> {
         let now = Instant::now();
         let state = self.state();
@@ -46,12 +45,6 @@ impl Destinations {
             return Vec::new();
         }
         met.iter().filter(|name| state.is_unsure_of(name)).cloned().collect()
-    }
-
-    /// Destinations with messages of an earlier term in flight that may take nothing as far as only the database knows.
-    pub fn unsure(&self) -> Vec<String> {
-        let state = self.state();
-        state.known.iter().filter(|(_, known)| known.is_unsure()).map(|(name, _)| name.clone()).collect()
     }
 
     /// Takes over what the database keeps of these destinations.
@@ -71,47 +64,6 @@ impl Destinations {
             }
             stirred.note(name);
         }
-    }
-
-    /// Adds the room of those of these destinations that are no strangers, or take nothing. A claim met them, and knew nothing of
-    /// them: where they are more strangers than it may take, more are wanted. Returns whether one of them takes nothing.
-    pub fn introduce(&self, admission: &mut Admission, met: Vec<String>) -> bool {
-        if !admission.takers.are_kept_for() && (!admission.doubts || met.len() > admission.strangers.rows as usize) {
-            self.state().strangers.is_wanted();
-        }
-        self.tell_of(admission, met)
-    }
-
-    /// Adds the room of those of these destinations that are no strangers, or take nothing. The next claims are told of those that
-    /// take nothing. Returns whether one of them does.
-    pub fn tell_of(&self, admission: &mut Admission, met: Vec<String>) -> bool {
-        let mut state = self.state();
-        let at = self.situation(&state);
-        let State { known, at_rest, .. } = &mut *state;
-        let mut one_is_closed = false;
-        // The room of a destination is said once: a claim counts each row with each.
-        let mut said: HashSet<String> = admission.rooms.iter().map(|room| room.destination.clone()).collect();
-        for name in met.into_iter().filter(|name| said.insert(name.clone())) {
-            let destination = known.get_mut(&name).or_else(|| at_rest.get_mut(&name));
-            let Some(destination) = destination else { continue };
-            let standing = destination.standing(&at);
-            let closed = matches!(standing, Standing::Closed(_));
-            one_is_closed |= closed;
-            if destination.is_stranger() && !closed {
-                continue;
-            }
-            let room = match standing {
-                Standing::Closed(_) | Standing::Full { .. } => 0,
-                Standing::Room(room) => admission.of(destination, room),
-            };
-            destination.is_met(at.now);
-            if closed && let Some(destination) = at_rest.remove(&name) {
-                known.insert(name.clone(), destination);
-            }
-            admission.rooms.push(DestinationRoom { destination: name, room });
-        }
-        admission.strangers.ask = false;
-        one_is_closed
     }
 }
 
@@ -133,7 +85,7 @@ impl State {
             destination.forget(unsure, now);
         }
         if unsure {
-            // Claims are to ask about them.
+            // The database is to be asked about them.
             let idle = |name: &str, known: &Destination| !names_a_channel(name) && known.idle_since().is_some();
             self.at_rest.extend(self.known.extract_if(|name, known| idle(name, known)));
         }

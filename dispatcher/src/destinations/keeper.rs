@@ -334,7 +334,7 @@ mod tests {
         let destinations = Arc::new(Destinations::new(8, 1_000_000, HashMap::new()));
         let store = PausedMeanwhile { destinations: destinations.clone(), brought_back: std::sync::Mutex::default() };
         let store = Arc::new(store);
-        let in_flight = Arc::new(InFlight::new(8, 1024));
+        let in_flight = Arc::new(InFlight::new(8));
         let keeper = Keeper { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };
         let clock = SteppedClock::new();
         let term = term_of(&clock, clock.now().after(Duration::from_hours(1)));
@@ -347,7 +347,7 @@ mod tests {
     async fn batches(batch: Duration, within: Duration) -> u64 {
         let destinations = Arc::new(Destinations::new(8, 1_000_000, HashMap::new()));
         let store = Arc::new(Endless { batch, batches: AtomicU64::default(), destinations: destinations.clone() });
-        let in_flight = Arc::new(InFlight::new(8, 1024));
+        let in_flight = Arc::new(InFlight::new(8));
         let keeper = Keeper { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };
         let clock = SteppedClock::new();
         Arc::new(keeper).begin(&term_of(&clock, clock.now().after(Duration::from_hours(1))));

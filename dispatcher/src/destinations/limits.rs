@@ -2,7 +2,6 @@
 
 use super::rate::RateLimit;
 use super::window::{self, Slots};
-use crate::in_flight::Takers;
 
 /// The limits of a channel for each of its destinations.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -15,41 +14,24 @@ pub struct Limits {
 
 impl Limits {
     /// How many messages a destination that a row names gets before anything is known of it.
-    pub fn first_room(&self, slots: usize) -> u32 {
+    pub(super) fn first_room(&self, slots: usize) -> usize {
         self.room_of(window::STRANGER, slots)
     }
 
-    /// The same of the destination that the settings of the channel name, in a claim for these takers.
-    pub(super) fn own_room(&self, slots: usize, takers: Takers, share: Option<usize>) -> u32 {
-        let room = self.for_takers(takers, share, 0, self.room_of(window::FIRST, slots) as usize);
-        u32::try_from(room).unwrap_or(u32::MAX)
+    /// The same of the destination that the settings of the channel name.
+    pub(super) fn own_room(&self, slots: usize) -> usize {
+        self.room_of(window::FIRST, slots)
     }
 
-    fn room_of(&self, first: usize, slots: usize) -> u32 {
+    fn room_of(&self, first: usize, slots: usize) -> usize {
         let burst = self.rate.map_or(usize::MAX, |rate| rate.burst());
-        let first = first.min(Slots { all: slots, alone: false }.share(self.max_in_flight, false)).min(burst);
-        u32::try_from(first).unwrap_or(u32::MAX)
+        first.min(Slots { all: slots, alone: false }.share(self.max_in_flight, false)).min(burst)
     }
 
-    /// The most messages that a claim takes for a destination, however many more other channels may send there.
-    pub fn most(&self) -> u32 {
+    /// The most messages that a channel sends at once to a destination, however many more other channels may send there.
+    pub(super) fn most(&self) -> usize {
         let burst = self.rate.map_or(usize::MAX, |rate| rate.burst_at_most());
-        let most = self.max_in_flight.unwrap_or(usize::MAX).min(burst);
-        u32::try_from(most).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs())
-    }
-
-    /// How much of its `room` a destination gets that has so many messages in flight, where `share` is the share of each, if
-    /// anybody is kept to it. The own limit of a channel goes before shares.
-    pub(super) fn for_takers(&self, takers: Takers, share: Option<usize>, in_flight: usize, room: usize) -> usize {
-        match takers {
-            _ if self.max_in_flight.is_some() => room,
-            Takers::All => room,
-            Takers::WithinShares | Takers::BelowShares => {
-                room.min(share.map_or(room, |share| share.saturating_sub(in_flight)))
-            }
-            Takers::Idle if in_flight == 0 => room.min(1),
-            Takers::Idle => 0,
-        }
+        self.max_in_flight.unwrap_or(usize::MAX).min(burst)
     }
 
     /// Takes the stricter of each pair of limits.
@@ -77,7 +59,7 @@ mod tests {
             let rate = per_second.map(|per_second| RateLimit { per_second, rise: None });
             Limits { max_in_flight, rate }.most()
         };
-        assert_eq!(most(None, None), i32::MAX.unsigned_abs());
+        assert_eq!(most(None, None), usize::MAX);
         assert_eq!(most(Some(2), None), 2);
         assert_eq!(most(None, Some(0.1)), 1);
         assert_eq!(most(Some(1_000), Some(50.0)), 50);

@@ -3,10 +3,9 @@
 //!
 //! A destination (an HTTP origin, an FCM channel) has a window of messages in flight, a breaker, and a rate where its
 //! channel sets one. What must survive a change of poller is in the database: pauses and breakers are written with the
-//! marks that bring them, and `keeper` does the rest beside the loop. A claim passes over destinations on hold, and
-//! takes from each of the others no more rows than there is room for.
+//! marks that bring them, and `keeper` does the rest beside the loop. The schedule passes over destinations on hold, and
+//! takes for each of the others no more messages than there is room for.
 
-mod admission;
 mod answers;
 mod breaker;
 mod credentials;
@@ -18,7 +17,6 @@ mod limits;
 mod rate;
 mod refusals;
 mod rooms;
-mod shares;
 mod shown;
 mod strangers;
 mod window;
@@ -32,10 +30,9 @@ use outbox_schema::{Message, Pause, PauseKind};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
-pub use self::admission::Admission;
 pub use self::answers::Ruling;
 use self::credentials::Credentials;
-use self::destination::{Closed, Destination, Situation, Standing};
+use self::destination::{Destination, Situation};
 pub use self::keeper::{Keeper, LISTEN};
 pub use self::limits::Limits;
 pub use self::rate::RateLimit;
@@ -44,7 +41,6 @@ pub use self::shown::{DestinationNow, DestinationsNow};
 use self::strangers::Budget;
 pub use self::strangers::{Place, Silent};
 use self::window::Slots;
-use crate::in_flight::Takers;
 
 /// The longest deferral of a row. After it the row is met again, whatever has become of its destination.
 const FAR: Duration = Duration::from_mins(5);
@@ -70,7 +66,6 @@ pub struct Destinations {
     slots: usize,
     max_bytes: u64,
     state: Mutex<State>,
-    answered: Notify,
     /// Given when a schedule is to be told of a destination.
     stirs: Notify,
     /// Notified when rows are to be brought back.
@@ -87,7 +82,7 @@ struct State {
     allowed: HashMap<String, Limits>,
     /// Destinations that messages are sent to now, or that something holds.
     known: HashMap<String, Destination>,
-    /// Destinations of which only what they are is remembered. No claim looks at them. Some of them may take nothing: see
+    /// Destinations of which only what they are is remembered. Nobody looks at all of them. Some of them may take nothing: see
     /// [`forgotten`].
     at_rest: HashMap<String, Destination>,
     /// Until when a destination may take nothing that is not among the known.
@@ -95,10 +90,6 @@ struct State {
     credentials: Credentials,
     /// The destinations of which a schedule is to be told.
     stirred: Stirred,
-    /// A counter: how many answers have come.
-    answers: u64,
-    /// Its value when the last claim began, where a destination had to answer before it may get more.
-    awaited: Option<u64>,
     /// What strangers may have in flight.
     strangers: Budget,
     /// The last known change by hand of each destination.
@@ -123,8 +114,6 @@ impl Destinations {
             forgotten_until: None,
             credentials: Credentials::default(),
             stirred: Stirred::default(),
-            answers: 0,
-            awaited: None,
             strangers: Budget::of(slots),
             by_hand: HashMap::new(),
             configured: 0,
@@ -133,16 +122,7 @@ impl Destinations {
         });
         let places = Semaphore::new(Slots { all: slots, alone: false }.of_strangers());
         let pauses = tokio::sync::Mutex::new(());
-        Self {
-            slots,
-            max_bytes,
-            state,
-            answered: Notify::new(),
-            stirs: Notify::new(),
-            recovery: Notify::new(),
-            places,
-            pauses,
-        }
+        Self { slots, max_bytes, state, stirs: Notify::new(), recovery: Notify::new(), places, pauses }
     }
 
     /// Keeps others from writing pauses to the database, and from ending them there, for as long as the guard lives.
@@ -199,13 +179,6 @@ impl Destinations {
         }
     }
 
-    /// Whether a destination that answers quickly is full. A claim then brings little before some answers are in.
-    pub fn is_full(&self) -> bool {
-        let mut full = false;
-        self.survey(|_, destination, at| full |= matches!(destination.standing(at), Standing::Full { .. }));
-        full
-    }
-
     /// Notes that these messages were claimed.
     pub fn admitted(&self, messages: &[Message]) {
         let now = Instant::now();
@@ -218,10 +191,9 @@ impl Destinations {
                 let new = at_rest.remove(destination).unwrap_or_else(|| {
                     let limits = allowed.get(channel).copied().unwrap_or_default();
                     if destination == channel {
-                        Destination::of(channel, allowed, limits.own_room(self.slots, Takers::All, None) as usize, now)
-                            .of_the_settings()
+                        Destination::of(channel, allowed, limits.own_room(self.slots), now).of_the_settings()
                     } else {
-                        Destination::of(channel, allowed, limits.first_room(self.slots) as usize, now)
+                        Destination::of(channel, allowed, limits.first_room(self.slots), now)
                     }
                 });
                 known.insert(destination.clone(), new);
@@ -242,46 +214,10 @@ impl Destinations {
         self.has_answered(state);
     }
 
-    /// Notes whether a destination without room, or one that is being probed, has yet to answer when a claim for these takers
-    /// begins. Where they are not all, others have no room.
-    fn awaits_answers(&self, takers: Takers) {
-        // Counted first: an answer that comes now is one since.
-        let so_far = self.state().answers;
-        let waits = takers != Takers::All || self.waits_for_answers();
-        self.state().awaited = waits.then_some(so_far);
-    }
-
-    /// Waits until a destination without room, or one that is being probed, has answered, since the last claim began. Waits for ever
-    /// where there is no such destination, and there was none then.
-    pub async fn room_made(&self) {
-        let answered = self.answered.notified();
-        let (awaited, so_far) = {
-            let state = self.state();
-            (state.awaited, state.answers)
-        };
-        match awaited {
-            Some(then) if then != so_far => {}
-            None if !self.waits_for_answers() => std::future::pending().await,
-            _ => answered.await,
-        }
-    }
-
     /// Notes that a destination may have room.
-    fn has_answered(&self, mut state: MutexGuard<'_, State>) {
-        state.answers += 1;
+    fn has_answered(&self, state: MutexGuard<'_, State>) {
         drop(state);
-        self.answered.notify_waiters();
         self.stirs.notify_one();
-    }
-
-    /// When claims may bring something again without an answer: a destination takes messages again by itself, or has
-    /// been silent for so long that others go first.
-    pub fn opens_in(&self) -> Option<Duration> {
-        let mut soonest = None;
-        self.survey(|_, destination, at| {
-            soonest = soonest.into_iter().chain(destination.standing(at).opens_in()).min();
-        });
-        soonest
     }
 
     /// Whether rows wait for their turn at a destination that works. They are deferred or on hold, and nothing is
@@ -401,18 +337,6 @@ impl Destinations {
             let least = *least;
             at_rest.retain(|_, destination| worth(destination) < least);
         }
-    }
-
-    fn waits_for_answers(&self) -> bool {
-        let mut waits = false;
-        self.survey(|_, destination, at| {
-            waits |= match destination.standing(at) {
-                Standing::Full { .. } | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => true,
-                Standing::Room(_)
-                | Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. } | Closed::OverRate { .. }) => false,
-            };
-        });
-        waits
     }
 
     /// Looks at every destination, all at one moment.

@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use super::destination::{Closed, Destination, Situation, Standing};
 use super::{Destinations, Limits, State};
-use crate::in_flight::Takers;
 use crate::poller::channels::Channels;
 use crate::schedule::{self, Rooms};
 
@@ -65,9 +64,9 @@ impl Destinations {
         self.stirs.notified().await;
     }
 
-    /// Notes that messages of strangers wait for more of their budget.
-    pub fn more_strangers_wait(&self) {
-        self.state().strangers.is_wanted();
+    /// Notes whether messages of strangers wait for more of their budget.
+    pub fn more_strangers_wait(&self, wait: bool) {
+        self.state().strangers.is_wanted(wait);
     }
 }
 
@@ -101,7 +100,7 @@ impl Rooms for RoomsNow<'_> {
         }
         let doubts = self.state.forgotten_until.is_some_and(|until| until > self.at.now);
         let at = self.at;
-        let most = self.state.allowed.get(channel).map_or(usize::MAX, |limits| limits.most() as usize);
+        let most = self.state.allowed.get(channel).map_or(usize::MAX, Limits::most);
         match self.state.find_mut(destination) {
             Some(known) if doubts && known.is_unsure() => {}
             Some(known) => {
@@ -117,12 +116,13 @@ impl Rooms for RoomsNow<'_> {
             }
             None if !doubts => {
                 let limits = self.state.allowed.get(channel).copied().unwrap_or_default();
-                let room = if destination == channel {
-                    limits.own_room(self.destinations.slots, Takers::All, None)
+                let slots = self.destinations.slots;
+                let is_own = destination == channel;
+                return schedule::Standing::Room(if is_own {
+                    limits.own_room(slots)
                 } else {
-                    limits.first_room(self.destinations.slots)
-                };
-                return schedule::Standing::Room(room as usize);
+                    limits.first_room(slots)
+                });
             }
             None => {}
         }
@@ -147,7 +147,7 @@ impl Rooms for RoomsNow<'_> {
         if allowed.values().any(|limits| *limits != Limits::default()) {
             return 0;
         }
-        let first = allowed.values().map(|limits| limits.first_room(self.destinations.slots) as usize);
+        let first = allowed.values().map(|limits| limits.first_room(self.destinations.slots));
         let others = known.values_mut().map(|destination| match destination.standing(&self.at) {
             Standing::Room(room) => room,
             Standing::Full { .. } | Standing::Closed(_) => 0,

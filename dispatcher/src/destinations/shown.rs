@@ -64,7 +64,7 @@ impl Default for DestinationsNow {
     fn default() -> Self {
         let never = watch::Sender::new(None);
         let destinations = Destinations::new(1, 1, HashMap::new());
-        Self::new(Arc::new(destinations), Arc::new(InFlight::new(1, 1)), never.subscribe())
+        Self::new(Arc::new(destinations), Arc::new(InFlight::new(1)), never.subscribe())
     }
 }
 

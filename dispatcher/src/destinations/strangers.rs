@@ -25,7 +25,7 @@ pub(super) struct Budget {
     first: usize,
     most: usize,
     allowed: usize,
-    /// Whether a claim met more strangers than were allowed.
+    /// Whether more strangers wait than are allowed.
     wanted: bool,
 }
 
@@ -41,17 +41,9 @@ impl Budget {
         self.allowed
     }
 
-    /// How many more may be claimed beside so many in flight.
-    pub(super) fn left(&mut self, in_flight: usize) -> usize {
-        if in_flight < self.allowed / 2 {
-            self.wanted = false;
-        }
-        self.allowed.saturating_sub(in_flight)
-    }
-
-    /// Notes that a claim met more strangers than were allowed.
-    pub(super) fn is_wanted(&mut self) {
-        self.wanted = true;
+    /// Notes whether more strangers wait than are allowed.
+    pub(super) fn is_wanted(&mut self, wanted: bool) {
+        self.wanted = wanted;
     }
 
     /// Learns from a stranger that answered, so long after the claim.
@@ -109,18 +101,18 @@ mod tests {
     fn strangers_that_answer_promptly_let_in_more_and_those_that_keep_others_waiting_none() {
         let mut budget = Budget::of(512);
         budget.answered(Duration::ZERO);
-        assert_eq!(budget.left(0), 64, "nobody wants more");
-        budget.is_wanted();
+        assert_eq!(budget.allowed(), 64, "nobody wants more");
+        budget.is_wanted(true);
         budget.answered(PROMPT * 2);
-        assert_eq!(budget.left(64), 0, "that was not prompt");
+        assert_eq!(budget.allowed(), 64, "that was not prompt");
         for _ in 0..1_000 {
             budget.answered(PROMPT);
         }
-        assert_eq!(budget.left(300), 84);
+        assert_eq!(budget.allowed(), 384);
         budget.failed();
-        assert_eq!(budget.left(300), 36);
+        assert_eq!(budget.allowed(), 336);
         budget.waited_in_vain();
-        assert_eq!((budget.left(300), budget.left(60)), (0, 4));
+        assert_eq!(budget.allowed(), 64);
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@
 //! three quarters. Where only one destination is in use, it may have all slots, or half of them where it is slow. A channel's own
 //! `max_in_flight` replaces these shares.
 //!
-//! Where slots are scarce, those with little in flight go first: see `shares`.
+//! Where slots are scarce, the schedule lets those with little in flight go first.
 
 use std::time::Duration;
 

@@ -2,7 +2,6 @@
 
 pub(crate) mod answering;
 pub(crate) mod cached;
-pub mod due_health;
 pub mod fleet;
 pub mod lease_health;
 pub mod presence;

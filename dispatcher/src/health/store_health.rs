@@ -1,18 +1,23 @@
 //! A store that remembers since when it could not write, for `/readyz`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::destination::DestinationState;
 use outbox_schema::mark::MarkReport;
-use outbox_schema::store::{Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups};
+use outbox_schema::store::due::{
+    DueRows, Header, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
+};
+use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, Holder, Mark, Message, MessageId, Shard, Store, StoreError, TermEnd, TermId, WalkStart,
 };
 
 use crate::health::answering::{Answering, Silence};
 
-/// Wraps a store, and watches the answers to the necessary calls: terms, claims and marks.
+/// Wraps a store, and watches the answers to the necessary calls: terms, looks, claims and marks.
 #[derive(Debug)]
 pub struct StoreHealth {
     store: Arc<dyn Store>,
@@ -25,8 +30,7 @@ impl StoreHealth {
         Self { store, answering: Answering::new("the outbox database did not answer in time") }
     }
 
-    /// Watches the answer to a further call.
-    pub(crate) async fn watch<T>(&self, answer: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    async fn watch<T>(&self, answer: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         self.answering.watch(answer, is_trouble).await
     }
 
@@ -46,23 +50,15 @@ fn is_trouble(error: &StoreError) -> bool {
 #[async_trait]
 impl Store for StoreHealth {
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
-        self.answering.watch(self.store.begin_term(shard, holder), is_trouble).await
+        self.watch(self.store.begin_term(shard, holder)).await
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
         self.store.end_term(term, end, counts).await
     }
 
-    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
-        self.answering.watch(self.store.claim(term, request), is_trouble).await
-    }
-
     async fn release(&self, shard: Shard, claim: ClaimId) -> Result<(), StoreError> {
         self.store.release(shard, claim).await
-    }
-
-    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
-        self.store.hidden(shard, look).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {
@@ -70,7 +66,7 @@ impl Store for StoreHealth {
     }
 
     async fn mark(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
-        self.answering.watch(self.store.mark(marks, finished), is_trouble).await
+        self.watch(self.store.mark(marks, finished)).await
     }
 
     async fn record_unmarked(&self, marks: &[Mark], why: &str) -> Result<(), StoreError> {
@@ -92,5 +88,59 @@ impl Store for StoreHealth {
 
     fn distrust(&self) {
         self.store.distrust();
+    }
+}
+
+#[async_trait]
+impl DueRows for StoreHealth {
+    async fn look(&self, shard: Shard, behind: WalkStart, limit: u32) -> Result<Vec<Header>, StoreError> {
+        self.watch(self.store.look(shard, behind, limit)).await
+    }
+
+    async fn newest(&self, shard: Shard, limit: u32) -> Result<Vec<Header>, StoreError> {
+        self.watch(self.store.newest(shard, limit)).await
+    }
+
+    async fn look_at_lanes(&self, shard: Shard, lanes: &[LaneLook], limit: u32) -> Result<Vec<Header>, StoreError> {
+        self.watch(self.store.look_at_lanes(shard, lanes, limit)).await
+    }
+
+    async fn next_lanes(
+        &self,
+        shard: Shard,
+        from: Option<&RingPlace>,
+        lanes: u32,
+        each: u32,
+    ) -> Result<RingStep, StoreError> {
+        self.watch(self.store.next_lanes(shard, from, lanes, each)).await
+    }
+
+    async fn next_keys(
+        &self,
+        shard: Shard,
+        from: Option<&RingPlace>,
+        keys: u32,
+        each: u32,
+        halting: &[String],
+    ) -> Result<RingStep, StoreError> {
+        self.watch(self.store.next_keys(shard, from, keys, each, halting)).await
+    }
+
+    async fn claim_rows(&self, term: &TermId, request: &RowsToClaim<'_>) -> Result<Vec<Message>, StoreError> {
+        self.watch(self.store.claim_rows(term, request)).await
+    }
+
+    async fn look_and_claim(&self, term: &TermId, request: &LookAndClaim<'_>) -> Result<LookedAndClaimed, StoreError> {
+        self.watch(self.store.look_and_claim(term, request)).await
+    }
+
+    async fn defer_unknown(
+        &self,
+        term: &TermId,
+        rows: &[MessageId],
+        channels: &[ChannelTerms],
+        delay: Duration,
+    ) -> Result<BTreeMap<String, u64>, StoreError> {
+        self.store.defer_unknown(term, rows, channels, delay).await
     }
 }

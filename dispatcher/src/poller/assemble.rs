@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
-use outbox_schema::store::due::DueRows;
 use outbox_schema::{DestinationStore, Pruning, Retention, Shard, Store};
 use tokio::runtime;
 use tokio::sync::{Notify, mpsc, watch};
@@ -16,20 +15,16 @@ use crate::in_time::InTime;
 use crate::metrics::Metrics;
 use crate::poller::attention::Attention;
 use crate::poller::channels::{Channel, Channels};
-use crate::poller::claim::{ClaimSize, Intake, LastClaims};
 use crate::poller::handle::Handle;
 use crate::poller::hints::{HintListener, HintSource};
+use crate::poller::intake::{Intake, UnderWay};
 use crate::poller::mark::Marker;
 use crate::poller::marking::Marking;
 use crate::poller::measure::Measure;
-use crate::poller::ordering_keys::OrderingKeys;
-use crate::poller::poll::{Dispatcher, LoopSettings, Polls};
-use crate::poller::scheduled::{Scheduled, UnderWay};
+use crate::poller::poll::{Dispatcher, LoopSettings};
 use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
 use crate::poller::suspects::Suspects;
-use crate::poller::turns::TurnTaking;
-use crate::poller::walk::Start;
 use crate::retention::Pruner;
 use crate::schedule::{Capacity, Schedule};
 use crate::term::clock::Clock;
@@ -47,8 +42,6 @@ pub struct Parts {
     pub instance: String,
     /// The outbox database.
     pub store: Arc<dyn Store>,
-    /// The due rows, where the poller chooses among them. None: the database does.
-    pub due: Option<Arc<dyn DueRows>>,
     /// The outbox database, for what is about destinations.
     pub destinations: Arc<dyn DestinationStore>,
     /// The lease store.
@@ -92,7 +85,6 @@ impl Dispatcher {
         let Parts {
             instance,
             store,
-            due,
             destinations: destination_store,
             lease,
             channels,
@@ -106,8 +98,8 @@ impl Dispatcher {
         let store: Arc<dyn Store> = Arc::new(InTime::new(store, settings.lease_ttl));
         let destination_store: Arc<dyn DestinationStore> = Arc::new(InTime::new(destination_store, settings.lease_ttl));
         let slots = settings.max_in_flight;
-        let channels = Channels::new(channels, slots);
-        let (wakeup, in_flight) = (Arc::new(Notify::new()), Arc::new(InFlight::new(slots, settings.max_bytes)));
+        let channels = Channels::new(channels);
+        let (wakeup, in_flight) = (Arc::new(Notify::new()), Arc::new(InFlight::new(slots)));
         let destinations = Arc::new(Destinations::new(slots, settings.max_bytes, channels.limits()));
         let channels = InForce::new(channels);
         let listener = Arc::new(HintListener::new(wakeup.clone()));
@@ -117,7 +109,6 @@ impl Dispatcher {
             destinations: destinations.clone(),
             metrics: metrics.clone(),
             wakeup: wakeup.clone(),
-            slots,
             listener: listener.clone(),
             pulse: Arc::default(),
             marking: marking.clone(),
@@ -137,23 +128,23 @@ impl Dispatcher {
             metrics: metrics.clone(),
         };
         tokio::spawn(marker.run_watched(sent));
+        let headers = (slots * HEADERS_OF_A_SLOT).clamp(LEAST_HEADERS, MOST_HEADERS);
         let intake = Intake {
-            keys: OrderingKeys::default(),
             store: store.clone(),
+            schedule: Schedule::new(Capacity { slots, bytes: settings.max_bytes, headers }),
             in_flight: in_flight.clone(),
             suspects: suspects.clone(),
             channels: channels.clone(),
             destinations: destinations.clone(),
-            start: Start::default(),
             wakeup: wakeup.clone(),
             attention: Attention::new(settings.run.hinted, listener),
-            turns: TurnTaking::default(),
-            last: LastClaims::default(),
-            size: ClaimSize::new(settings.lease_ttl),
+            size: Arc::new(Measure::new(settings.lease_ttl)),
             marking: marking.clone(),
             poll_interval: settings.poll_interval,
             lease_ttl: settings.lease_ttl,
+            until_empty: settings.run.until_empty,
             metrics: metrics.clone(),
+            now: UnderWay::default(),
         };
         Self {
             pruner: retention.map(|(pruning, kept)| Pruner::new(pruning, kept, in_flight.clone(), metrics.clone())),
@@ -180,7 +171,7 @@ impl Dispatcher {
                 metrics: metrics.clone(),
                 unanswered: std::sync::Mutex::default(),
             }),
-            polls: polls(intake, due, &settings),
+            intake: Box::new(intake),
             hints,
             sender: Arc::new(Sender { destinations: destinations.clone(), marks, metrics }),
             keeper: Arc::new(Keeper { store: destination_store, destinations, in_flight: in_flight.clone(), wakeup }),
@@ -190,29 +181,4 @@ impl Dispatcher {
             handle,
         }
     }
-}
-
-/// What polls. Where the poller chooses among the `due` rows, it does so with what the intake would use.
-fn polls(intake: Intake, due: Option<Arc<dyn DueRows>>, settings: &Settings) -> Polls {
-    let Some(due) = due else { return Polls::Rows(Box::new(intake)) };
-    let slots = settings.max_in_flight;
-    let headers = (slots * HEADERS_OF_A_SLOT).clamp(LEAST_HEADERS, MOST_HEADERS);
-    Polls::Scheduled(Box::new(Scheduled {
-        store: intake.store,
-        due: Arc::new(InTime::new(due, settings.lease_ttl)),
-        schedule: Schedule::new(Capacity { slots, bytes: settings.max_bytes, headers }),
-        in_flight: intake.in_flight,
-        suspects: intake.suspects,
-        channels: intake.channels,
-        destinations: intake.destinations,
-        wakeup: intake.wakeup,
-        attention: intake.attention,
-        size: Arc::new(intake.size),
-        marking: intake.marking,
-        poll_interval: settings.poll_interval,
-        lease_ttl: settings.lease_ttl,
-        until_empty: settings.run.until_empty,
-        metrics: intake.metrics,
-        now: UnderWay::default(),
-    }))
 }

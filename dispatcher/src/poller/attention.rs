@@ -22,7 +22,7 @@ const A_NAP: Duration = Duration::from_millis(16);
 
 /// How soon the poller looks again. The loop alone has it, and shows by its listener whether it is asleep.
 #[derive(Debug)]
-pub struct Attention {
+pub(crate) struct Attention {
     /// Whether the poller counts on hints. If so, it polls sooner again. Not on SQLite, where a poll locks the file.
     hinted: bool,
     /// Polls in a row that found nothing.
@@ -32,35 +32,29 @@ pub struct Attention {
 
 impl Attention {
     /// That of a poller who counts on hints, or does not. `listener` takes them.
-    pub fn new(hinted: bool, listener: Arc<HintListener>) -> Self {
+    pub(crate) fn new(hinted: bool, listener: Arc<HintListener>) -> Self {
         Self { hinted, in_vain: 0, listener }
     }
 
     /// Notes that this replica polls from now on.
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.listener.set_polling(true);
     }
 
     /// This replica polls no more.
-    pub fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.listener.set_polling(false);
         self.rouse();
     }
 
-    /// Whether it looks again at once after a poll that took all that was due: hints are for who is asleep, so one that counts
-    /// on them learns of what comes next by looking only.
-    pub fn is_undivided(&self) -> bool {
-        self.hinted
-    }
-
     /// A poll found something.
-    pub fn rouse(&mut self) {
+    pub(crate) fn rouse(&mut self) {
         self.in_vain = 0;
         self.listener.set_asleep(false);
     }
 
     /// A poll left nothing. Returns how long to wait for a hint until the next.
-    pub fn found_nothing(&mut self) -> Duration {
+    pub(crate) fn found_nothing(&mut self) -> Duration {
         let soon = if self.hinted { SOON_IF_HINTED } else { SOON };
         let wait = soon.saturating_mul(GROWTH.saturating_pow(self.in_vain));
         self.in_vain = self.in_vain.saturating_add(1);

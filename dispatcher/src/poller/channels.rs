@@ -93,10 +93,10 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// A set of channels that share this many slots.
-    pub fn new(channels: impl IntoIterator<Item = Channel>, slots: usize) -> Self {
+    /// A set of channels.
+    pub fn new(channels: impl IntoIterator<Item = Channel>) -> Self {
         let by_name: HashMap<_, _> = channels.into_iter().map(|channel| (channel.name.clone(), channel)).collect();
-        let terms = by_name.values().map(|channel| channel.terms(slots)).collect();
+        let terms = by_name.values().map(|channel| channel.terms()).collect();
         Self { by_name, terms }
     }
 
@@ -127,15 +127,15 @@ impl Channels {
 }
 
 impl Channel {
-    fn terms(&self, slots: usize) -> ChannelTerms {
+    fn terms(&self) -> ChannelTerms {
         ChannelTerms {
             name: self.name.clone(),
             timeout: self.timeout,
             max_attempts: self.retry.max_attempts,
             in_doubt: self.in_doubt,
             on_dead_ordered: self.on_dead_ordered,
-            room: self.limits.first_room(slots),
-            most: self.limits.most(),
+            room: 0,
+            most: 0,
             max_message_bytes: self.max_message_bytes,
             fair: self.fair,
             on_dead: self.outcomes.on_dead.clone(),

@@ -21,8 +21,6 @@ pub struct Handle {
     pub(super) destinations: Arc<Destinations>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) wakeup: Arc<Notify>,
-    /// `dispatch.max_in_flight`.
-    pub(super) slots: usize,
     pub(super) listener: Arc<HintListener>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) marking: Arc<Marking>,
@@ -33,7 +31,7 @@ pub struct Handle {
 impl Handle {
     /// From the next claim on these channels are in force. What is claimed goes on by those it was claimed under.
     pub fn reconfigure(&self, channels: impl IntoIterator<Item = Channel>) {
-        let channels = Channels::new(channels, self.slots);
+        let channels = Channels::new(channels);
         self.metrics.reconfigure(channels.names());
         self.destinations.reconfigure(channels.limits());
         self.channels.replace(channels);

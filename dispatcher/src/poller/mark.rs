@@ -371,19 +371,19 @@ fn without_foreign_texts(mark: &mut Mark) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{KeyedStore, SteppedClock, TermStore, mark, message, metrics};
+    use crate::fixtures::{SteppedClock, TermStore, mark, message, metrics};
     use outbox_schema::ClaimId;
 
     const SLOTS: i64 = 64;
 
     /// A marker with this many slots taken, under a claim.
     fn marker(taken: i64) -> (Marker, ClaimId) {
-        let (in_flight, wakeup) = (Arc::new(InFlight::new(64, 1_000)), Arc::<Notify>::default());
+        let (in_flight, wakeup) = (Arc::new(InFlight::new(64)), Arc::<Notify>::default());
         let claim = ClaimId::mint();
         let messages: Vec<_> = (0..taken).map(message).collect();
         let _ = in_flight.admit(claim, messages);
         let marker = Marker {
-            store: KeyedStore::new(None),
+            store: TermStore::new(&SteppedClock::new(), Vec::new()),
             suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
             in_flight,
             destinations: Arc::new(Destinations::new(64, 1_000, std::collections::HashMap::new())),
@@ -427,10 +427,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_marker_that_panics_says_that_nothing_is_marked_any_more() {
         let (marker, claim) = marker(1);
+        let store = TermStore::new(&SteppedClock::new(), Vec::new());
+        store.give_way();
+        let marker = Marker { store, ..marker };
         let marking = marker.marking.clone();
         let (sender, sent) = mpsc::unbounded_channel();
         assert!(sender.send(Sent { mark: mark(claim, 0), frees: true }).is_ok());
-        // Its store panics.
         marker.run_watched(sent).await;
         assert!(marking.death().is_some_and(|why| why.contains("restart this replica")));
         assert!(marking.stuck().is_some());

@@ -1,4 +1,4 @@
-//! The way of a message through the poller: [`poll`] looks for due rows, [`claim`] claims them, [`send`] sends them,
+//! The way of a message through the poller: [`intake`] finds out what is due, and lets the schedule choose; [`claim`] claims that, [`send`] sends them,
 //! [`mark`] writes the results.
 
 pub mod assemble;
@@ -6,20 +6,14 @@ pub(crate) mod attention;
 pub mod channels;
 pub mod claim;
 pub mod handle;
-pub(crate) mod hidden;
 pub mod hints;
-pub(crate) mod kept;
-pub(crate) mod leftover;
+pub(crate) mod intake;
 pub(crate) mod looks;
 pub(crate) mod mark;
 pub mod marking;
 pub(crate) mod measure;
-pub(crate) mod ordering_keys;
 pub mod poll;
-pub(crate) mod scheduled;
 pub(crate) mod send;
 pub(crate) mod settling;
 pub(crate) mod suspects;
-pub(crate) mod turns;
 pub(crate) mod verdict;
-pub(crate) mod walk;

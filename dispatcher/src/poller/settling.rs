@@ -123,7 +123,7 @@ mod tests {
     const CRASHED: [MessageId; 2] = [MessageId(1), MessageId(2)];
 
     fn settling(store: &Arc<TermStore>) -> Arc<Settling> {
-        let (in_flight, wakeup) = (Arc::new(InFlight::new(8, 1_000)), Arc::<Notify>::default());
+        let (in_flight, wakeup) = (Arc::new(InFlight::new(8)), Arc::<Notify>::default());
         Arc::new(Settling {
             store: store.clone(),
             suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),

@@ -13,7 +13,7 @@ use crate::in_flight::InFlight;
 
 /// The suspects of every destination.
 #[derive(Debug)]
-pub struct Suspects {
+pub(crate) struct Suspects {
     in_flight: Arc<InFlight>,
     wakeup: Arc<Notify>,
     state: Mutex<State>,
@@ -38,12 +38,12 @@ struct Line {
 
 impl Suspects {
     /// No suspects. `wakeup` is notified when some are let out.
-    pub fn new(in_flight: Arc<InFlight>, wakeup: Arc<Notify>) -> Self {
+    pub(crate) fn new(in_flight: Arc<InFlight>, wakeup: Arc<Notify>) -> Self {
         Self { in_flight, wakeup, state: Mutex::default() }
     }
 
     /// Takes the rows of crashed terms that are to be resent. Lets out the first of each destination.
-    pub fn add(&self, decided: &[Decided]) {
+    pub(crate) fn add(&self, decided: &[Decided]) {
         let mut state = self.state();
         for row in decided.iter().filter(|row| row.crashed && row.resend) {
             state.lines.entry(row.destination.clone()).or_insert_with(Line::new).waiting.push_back(row.id);
@@ -52,7 +52,7 @@ impl Suspects {
     }
 
     /// Notes that the attempts behind these marks did not kill the process.
-    pub fn survived(&self, marks: &[Mark]) {
+    pub(crate) fn survived(&self, marks: &[Mark]) {
         let mut state = self.state();
         let State { lines, of } = &mut *state;
         if of.is_empty() {
@@ -71,7 +71,7 @@ impl Suspects {
 
     /// Goes on without the rounds that did not come back within `limit`. Their rows may have been cancelled or
     /// deferred.
-    pub fn give_up_overdue(&self, limit: Duration) {
+    pub(crate) fn give_up_overdue(&self, limit: Duration) {
         let mut state = self.state();
         let State { lines, of } = &mut *state;
         let mut round_over = false;
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn suspects() -> (Arc<InFlight>, Suspects) {
-        let in_flight = Arc::new(InFlight::new(100, 1000));
+        let in_flight = Arc::new(InFlight::new(100));
         (in_flight.clone(), Suspects::new(in_flight, Arc::new(Notify::new())))
     }
 

@@ -122,7 +122,6 @@ fn dispatch(
 ) -> Option<DispatchConfig> {
     let poll_interval = read.time("poll_interval", Duration::from_millis(10)..=HOUR);
     let wakeup = read.word("wakeup", &[Wakeup::Notify, Wakeup::Redis, Wakeup::Off].map(|way| (way.as_str(), way)));
-    let scheduled = read.word("schedule", &[("database", false), ("memory", true)]);
     let max_in_flight = read.whole("max_in_flight", 1..=100_000);
     let max_bytes = read.size("max_bytes", 1 << 20..=1 << 40);
     let drain_timeout = read.time("drain_timeout", Duration::ZERO..=HOUR);
@@ -139,7 +138,6 @@ fn dispatch(
     Some(DispatchConfig {
         poll_interval: poll_interval?,
         wakeup: wakeup?,
-        scheduled: scheduled?,
         max_in_flight: max_in_flight?,
         max_bytes: max_bytes?,
         drain_timeout: drain_timeout?,

@@ -15,7 +15,6 @@ use crate::destinations::rate::{Bucket, REST};
 use crate::destinations::refusals::{Extent, Targets};
 use crate::destinations::window::{Slots, Window};
 use crate::destinations::{ANSWERS_FORGOTTEN, FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, REST_BEGINS, Ruling};
-use crate::in_flight::Takers;
 
 /// How often a rising rate is saved while it is in use.
 const SAVE_RISE: Duration = Duration::from_secs(10);
@@ -72,21 +71,6 @@ impl Closed {
         match self {
             Self::Paused { kind, .. } => kind.holds_a_channel(),
             Self::Broken { .. } | Self::Probing | Self::OverRate { .. } | Self::Slow { .. } => false,
-        }
-    }
-}
-
-impl Standing {
-    /// The time until the reason ends by itself, as claims see it.
-    pub(super) fn opens_in(&self) -> Option<Duration> {
-        match self {
-            Self::Full { silent_in: time }
-            | Self::Closed(
-                Closed::Paused { remaining: time, .. }
-                | Closed::Broken { remaining: time }
-                | Closed::OverRate { step: time },
-            ) => Some(*time),
-            Self::Room(_) | Self::Closed(Closed::Probing | Closed::Slow { .. }) => None,
         }
     }
 }
@@ -384,21 +368,6 @@ impl Destination {
         if shares { self.window.in_flight } else { 0 }
     }
 
-    /// Whether the destination answers slowly, or has not yet answered what it was sent long ago.
-    pub(super) fn is_slow(&self, now: Instant) -> bool {
-        self.window.is_slow(now)
-    }
-
-    /// How much of its `room` the destination gets, where `share` is the share of each, if anybody is kept to it.
-    pub(super) fn for_takers(&self, takers: Takers, share: Option<usize>, room: usize) -> usize {
-        self.limits.for_takers(takers, share, self.window.in_flight, room)
-    }
-
-    /// Whether the destination takes part in shares: it is in use, and no channel limits it.
-    pub(super) fn shares(&self, now: Instant) -> bool {
-        self.limits.max_in_flight.is_none() && (self.window.in_flight > 0 || self.unused_for(now) < REST_BEGINS)
-    }
-
     /// The bytes in flight, where the destination is slow.
     pub(super) fn bytes_if_slow(&self, now: Instant) -> u64 {
         if self.window.is_slow(now) { self.window.bytes } else { 0 }
@@ -429,11 +398,6 @@ impl Destination {
         }
         self.rise_saved = Some(now);
         Some(rising_for)
-    }
-
-    /// Notes that a claim met the destination.
-    pub(super) fn is_met(&mut self, now: Instant) {
-        self.met = now;
     }
 
     /// When a claim last met the destination, where it has nothing in flight and nothing waits to be brought back. So claims need

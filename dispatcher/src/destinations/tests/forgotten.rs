@@ -14,7 +14,7 @@ async fn paused(destinations: &Destinations, count: usize) {
         destinations.send(&host(number), &busy, QUICK);
         tokio::time::advance(Duration::from_micros(100)).await;
         if number % 64 == 0 {
-            destinations.admission(1 << 20, Takers::All);
+            destinations.bound();
         }
         if number % 1_000 == 0 {
             destinations.prune();
@@ -29,25 +29,24 @@ fn asked_for(name: &str) -> DestinationState {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_very_many_paused_destinations_a_claim_is_told_of_some_and_asks_about_the_others() {
+async fn of_very_many_paused_destinations_some_are_looked_at_and_the_others_rest() {
     let destinations = destinations(Limits::default());
     destinations.heard(vec![changed("hook", 1, Some((PauseKind::Hand, Duration::from_hours(9))))]);
     paused(&destinations, 5_000).await;
-    let mut admission = destinations.admission(1 << 20, Takers::All);
-    assert!(admission.closed.len() <= MANY_IDLE + 1, "{} are named", admission.closed.len());
-    assert!(admission.closed.contains(&host(4_999)) && !admission.closed.contains(&host(0)));
-    assert_eq!(admission.closed_channels, ["hook"], "a claim does not ask about channels");
-    assert_eq!((admission.of_strangers().rows, admission.of_strangers().ask), (0, true), "it asks about each");
-
+    destinations.bound();
+    let known = destinations.state().known.len();
+    assert!(known <= MANY_IDLE + 1, "{known} are looked at");
+    assert!(destinations.holds_hook(), "no channel rests");
+    destinations.heard(vec![changed("hook", 2, None)]);
     assert_eq!(destinations.in_doubt(&[host(0), host(4_999)]), [""; 0], "they are remembered");
-    destinations.introduce(&mut admission, vec![host(0), "http://new.example:80".to_owned()]);
-    let met: Vec<_> = admission.rooms.iter().map(|room| (room.destination.as_str(), room.room)).collect();
-    assert_eq!(met, [(host(0).as_str(), 0)]);
-    assert_eq!((admission.of_strangers().rows, admission.of_strangers().ask), (64, false));
-    assert!(destinations.is_closed(&host(0)), "its rows are put aside");
+    assert!(destinations.is_closed(&host(0)) && destinations.is_closed(&host(4_999)));
+    let channels = Channels::default();
+    let mut rooms = destinations.rooms(&channels);
+    assert_eq!(rooms.standing("hook", "http://new.example:80", Instant::now()), Standing::Closed { until: None });
+    assert_eq!(rooms.unsure(), ["http://new.example:80"], "the database is asked about each that is not remembered");
 
     tokio::time::advance(LONGEST).await;
-    assert_eq!(destinations.admission(1 << 20, Takers::All).of_strangers().rows, 64, "none of them is paused");
+    assert!(!destinations.is_closed("http://new.example:80"), "none of them is paused");
 }
 
 #[tokio::test(start_paused = true)]
@@ -71,12 +70,10 @@ async fn a_term_that_is_not_told_of_all_asks_about_those_that_it_knows_too() {
     destinations.admitted(&[to(&host(1))]);
     let told: Vec<_> = (10..1_034).map(|number| asked_for(&host(number))).collect();
     destinations.take_over(&told);
-    assert_eq!((destinations.room_at(&host(1)), destinations.unsure()), (Some(0), vec![host(1)]));
-    assert_eq!(destinations.admission(1 << 20, Takers::All).of_strangers().rows, 0);
+    assert!([1, 2, 3].iter().all(|number| destinations.is_closed(&host(*number))));
     assert_eq!(destinations.in_doubt(&[host(1), host(2), host(3), host(10)]), [host(1), host(2), host(3)]);
     destinations.recall(&[host(1), host(2)], &[asked_for(&host(2))]);
-    assert!(destinations.room_at(&host(1)) > Some(0) && destinations.is_closed(&host(2)));
-    assert_eq!(destinations.unsure(), [""; 0]);
+    assert!(!destinations.is_closed(&host(1)) && destinations.is_closed(&host(2)));
 
     destinations.take_over(&told[1..]);
     assert_eq!(destinations.in_doubt(&[host(3)]), [""; 0], "it is told of all");

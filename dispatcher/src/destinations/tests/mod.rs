@@ -4,7 +4,6 @@ mod by_hand;
 mod credentials;
 mod forgotten;
 mod refusals;
-mod shares;
 mod terms;
 
 use outbox_adapters::Answer;
@@ -12,6 +11,8 @@ use outbox_schema::{DeadReason, Identity, Outcome, Scope};
 
 use super::window::FIRST;
 use super::*;
+use crate::poller::channels::Channels;
+use crate::schedule::{Rooms as _, Standing};
 
 const SLOTS: usize = 512;
 const LONGEST: Duration = Duration::from_hours(1);
@@ -71,12 +72,30 @@ impl Destinations {
         }
     }
 
-    fn room_at(&self, destination: &str) -> Option<u32> {
-        self.admission(1 << 20, Takers::All)
-            .rooms
-            .into_iter()
-            .find(|room| room.destination == destination)
-            .map(|room| room.room)
+    /// What a schedule is told of a destination of the channel `hook`.
+    fn standing_of(&self, destination: &str) -> Standing {
+        let channels = Channels::default();
+        self.rooms(&channels).standing("hook", destination, Instant::now())
+    }
+
+    fn room_at(&self, destination: &str) -> usize {
+        match self.standing_of(destination) {
+            Standing::Room(room) => room,
+            Standing::Full | Standing::Closed { .. } => 0,
+        }
+    }
+
+    /// How long it takes nothing.
+    fn closed_for(&self, destination: &str) -> Option<Duration> {
+        match self.standing_of(destination) {
+            Standing::Closed { until: Some(until) } => Some(until - Instant::now()),
+            Standing::Room(_) | Standing::Full | Standing::Closed { until: None } => None,
+        }
+    }
+
+    /// Whether all of the channel `hook` takes nothing.
+    fn holds_hook(&self) -> bool {
+        self.is_closed("https://any.example:443")
     }
 
     fn is_known(&self, name: &str) -> bool {
@@ -85,7 +104,7 @@ impl Destinations {
     }
 
     fn is_closed(&self, destination: &str) -> bool {
-        self.admission(1 << 20, Takers::All).closed.iter().any(|closed| closed == destination)
+        self.room_at(destination) == 0
     }
 }
 
@@ -107,12 +126,12 @@ async fn a_destination_that_is_down_is_left_alone_and_its_messages_keep_their_at
     assert!(straggler.deferred.is_some() && straggler.pause.is_none());
 
     tokio::time::advance(pause.remaining).await;
-    assert_eq!(destinations.room_at("down"), Some(3), "it is probed");
+    assert_eq!(destinations.room_at("down"), 3, "it is probed");
     destinations.admitted(&[to("down"), to("down"), to("down")]);
     assert!(destinations.is_closed("down"));
     assert_eq!(destinations.learns(&to("down"), &delivered(), QUICK), Ruling::default());
     assert_eq!(destinations.recovered(), ["down"]);
-    assert!(destinations.room_at("down").is_some());
+    assert!(!destinations.is_closed("down"));
     destinations.brought_back("down");
     assert!(destinations.recovered().is_empty());
 }
@@ -188,9 +207,9 @@ async fn a_message_that_is_refused_before_it_is_sent_is_no_sign_that_its_destina
     destinations.send("down", &delivered(), QUICK);
     let opened = (0..5).find_map(|_| destinations.send("down", &failed(), QUICK).pause).expect("the breaker opens");
     tokio::time::advance(opened.remaining).await;
-    assert_eq!(destinations.room_at("down"), Some(3), "it is probed");
+    assert_eq!(destinations.room_at("down"), 3, "it is probed");
     destinations.send("down", &refused, QUICK);
-    assert_eq!(destinations.room_at("down"), Some(3), "another one goes in its place");
+    assert_eq!(destinations.room_at("down"), 3, "another one goes in its place");
     assert!(destinations.recovered().is_empty());
     destinations.send("down", &Answer { status_code: Some(400), ..refused }, QUICK);
     assert_eq!(destinations.recovered(), ["down"]);
@@ -220,18 +239,13 @@ async fn slow_destinations_together_hold_half_of_the_slots() {
         }
     }
     let mut admitted = 0;
-    while let Some(room) = destinations
-        .admission(1 << 20, Takers::All)
-        .rooms
-        .into_iter()
-        .find(|room| room.room > 0 && room.destination != "hook")
-    {
-        destinations.admitted(&[to(&room.destination)]);
+    while let Some(name) = slow.iter().find(|name| !destinations.is_closed(name)) {
+        destinations.admitted(&[to(name)]);
         admitted += 1;
     }
     assert_eq!(admitted, SLOTS / 2);
     assert!(slow.iter().all(|name| destinations.is_closed(name)));
-    assert_eq!(destinations.room_at("quick"), None, "one of which nothing is known takes what its channel says");
+    assert_eq!(destinations.room_at("quick"), window::STRANGER, "one of which nothing is known");
 }
 
 #[tokio::test(start_paused = true)]
@@ -257,23 +271,12 @@ async fn rows_of_a_slow_destination_are_put_aside_in_turn_and_come_back_when_it_
 }
 
 #[tokio::test(start_paused = true)]
-async fn claims_look_past_a_destination_that_is_full_as_soon_as_it_has_been_silent_for_a_while() {
-    let destinations = destinations(Limits::default());
-    destinations.admitted(&vec![to("mute"); 32]);
-    assert!(destinations.is_full() && !destinations.is_closed("mute"));
-    let silent_in = destinations.opens_in().expect("the loop is to look by itself");
-    tokio::time::advance(silent_in).await;
-    assert!(destinations.is_closed("mute"));
-    assert_eq!(destinations.opens_in(), None);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_destination_that_asks_to_be_left_alone_is_for_no_longer_than_its_channel_allows() {
     let destinations = destinations(Limits::default());
     let busy = |seconds| Answer { busy_for: Some(Duration::from_secs(seconds)), ..failed() };
     let pause = destinations.send("busy", &busy(30), QUICK).pause.expect("it is paused");
     assert_eq!((pause.remaining, pause.kind), (Duration::from_secs(30), PauseKind::Asked));
-    assert_eq!(destinations.opens_in(), Some(Duration::from_secs(30)));
+    assert_eq!(destinations.closed_for("busy"), Some(Duration::from_secs(30)));
     tokio::time::advance(Duration::from_secs(30)).await;
     assert!(!destinations.is_closed("busy"));
     assert_eq!(destinations.send("busy", &busy(1_000_000), QUICK).pause.map(|pause| pause.remaining), Some(LONGEST));
@@ -292,23 +295,8 @@ async fn a_rate_is_kept_from_the_first_message_on() {
     destinations.put_aside(&aside, &[100]);
     destinations.answers("a");
     tokio::time::advance(Duration::from_millis(500)).await;
-    assert_eq!(destinations.room_at("a"), Some(10));
+    assert_eq!(destinations.room_at("a"), 10);
     assert!(destinations.recovered().is_empty(), "each waits for its turn");
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_answer_that_came_while_a_claim_ran_makes_room_for_the_next() {
-    let destinations = destinations(Limits { max_in_flight: Some(1), ..Limits::default() });
-    destinations.send("a", &delivered(), QUICK);
-    destinations.admitted(&[to("a")]);
-    let claim_begins = || _ = destinations.admission(1 << 20, Takers::All);
-    let made = || tokio::time::timeout(Duration::from_secs(9), destinations.room_made());
-    claim_begins();
-    assert!(made().await.is_err(), "it has not answered");
-    destinations.learns(&to("a"), &delivered(), QUICK);
-    assert!(made().await.is_ok());
-    claim_begins();
-    assert!(made().await.is_err(), "nobody waits for an answer");
 }
 
 #[tokio::test(start_paused = true)]
@@ -318,9 +306,7 @@ async fn a_destination_that_is_at_rest_is_forgotten() {
     destinations.admitted(&[to("in-flight")]);
     tokio::time::advance(FORGOTTEN).await;
     destinations.prune();
-    let known: Vec<_> =
-        destinations.admission(1 << 20, Takers::All).rooms.into_iter().map(|room| room.destination).collect();
-    assert_eq!(known, ["in-flight", "hook"], "that of the channel is always known");
+    assert_eq!(destinations.state().known.keys().collect::<Vec<_>>(), ["in-flight"]);
 }
 
 fn with_rate(per_second: f64) -> Limits {
@@ -335,7 +321,7 @@ async fn a_destination_of_two_channels_keeps_to_the_slower_rate() {
     destinations.admitted(&[to("a"), slower]);
     destinations.answers("a");
     tokio::time::advance(Duration::from_secs(1)).await;
-    assert_eq!(destinations.room_at("a"), Some(10));
+    assert_eq!(destinations.room_at("a"), 10);
 }
 
 #[tokio::test(start_paused = true)]
@@ -351,16 +337,16 @@ async fn what_a_channel_allows_can_change_while_its_messages_are_in_flight() {
 
     let own = Limits { max_in_flight: Some(5), rate: None };
     destinations.reconfigure(HashMap::from([("hook".to_owned(), own)]));
-    assert_eq!(destinations.room_at("a"), Some(3), "two are in flight");
+    assert_eq!(destinations.room_at("a"), 3, "two are in flight");
     let mut recovered = destinations.recovered();
     recovered.sort();
     assert_eq!(recovered, ["a", "b"], "what was put aside at the old rate comes back");
 
     destinations.reconfigure(HashMap::new());
-    assert!(destinations.room_at("a") > Some(3), "nobody limits it");
+    assert!(destinations.room_at("a") > 3, "nobody limits it");
     destinations.reconfigure(HashMap::from([("hook".to_owned(), with_rate(2.0))]));
     tokio::time::advance(Duration::from_secs(1)).await;
-    assert_eq!(destinations.room_at("a"), Some(2));
+    assert_eq!(destinations.room_at("a"), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -414,15 +400,6 @@ async fn rows_come_back_to_a_destination_that_closes_again_only_once_it_is_open(
 }
 
 #[tokio::test(start_paused = true)]
-async fn strangers_together_hold_an_eighth_of_the_bytes_or_one_message_of_the_largest() {
-    let destinations = destinations(Limits::default());
-    assert_eq!(destinations.admission(1 << 20, Takers::All).strangers.bytes, 8 << 20);
-    assert_eq!(destinations.admission(32 << 20, Takers::All).strangers.bytes, 32 << 20);
-    destinations.admitted(&[Message { payload: "x".repeat(9 << 20), ..to("stranger") }]);
-    assert_eq!(destinations.admission(32 << 20, Takers::All).strangers.bytes, 0, "one of them is on its way");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_rate_below_one_a_second_is_kept_to_also_after_a_rest() {
     let destinations = destinations(with_rate(0.1));
     destinations.send("a", &delivered(), QUICK);
@@ -460,31 +437,14 @@ async fn strangers_have_an_eighth_of_the_slots_on_the_wire_and_more_than_that_wa
 }
 
 #[tokio::test(start_paused = true)]
-async fn strangers_that_answer_promptly_let_in_more_where_claims_meet_more() {
+async fn strangers_that_answer_promptly_let_in_more_while_more_wait() {
     let destinations = destinations(Limits::default());
-    let allowed = || destinations.admission(1 << 20, Takers::All).strangers.rows;
+    let allowed = || destinations.rooms(&Channels::default()).budget_of_strangers();
     destinations.send("a", &delivered(), QUICK);
-    assert_eq!(allowed(), 64, "no claim met more");
-    destinations.introduce(&mut destinations.admission(1 << 20, Takers::All), vec!["b".to_owned()]);
+    assert_eq!(allowed(), 64, "no more wait");
+    destinations.more_strangers_wait(true);
     destinations.send("b", &delivered(), QUICK);
     assert_eq!(allowed(), 65);
     destinations.send("c", &failed(), QUICK);
-    assert_eq!(destinations.admission(1 << 20, Takers::All).strangers.rows, 64);
-}
-
-#[tokio::test(start_paused = true)]
-async fn of_very_many_destinations_a_claim_is_told_of_those_that_were_sent_to_last() {
-    let destinations = destinations(Limits::default());
-    for host in 0..600 {
-        destinations.send(&format!("host {host}"), &delivered(), QUICK);
-        tokio::time::advance(QUICK).await;
-    }
-    assert!(destinations.room_at("host 599").is_some());
-    assert_eq!(destinations.room_at("host 0"), None, "the claim asks about it where it meets many");
-    let known = destinations.state().known.len();
-    assert!(known < 150, "no claim looks at the others: {known} are known");
-    let mut admission = destinations.admission(1 << 20, Takers::All);
-    destinations.introduce(&mut admission, vec!["host 0".to_owned(), "stranger".to_owned()]);
-    let told: Vec<_> = admission.rooms.iter().map(|room| room.destination.as_str()).collect();
-    assert!(told.contains(&"host 0") && !told.contains(&"stranger"), "{told:?}");
+    assert_eq!(allowed(), 64);
 }

@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use crate::destinations::Keeper;
 use crate::fault_point::{self, Point};
 use crate::in_flight::InFlight;
-use crate::poller::claim::{Batch, Intake, Polled};
+use crate::poller::claim::Batch;
 use crate::poller::handle::Handle;
 use crate::poller::hints::HintSource;
-use crate::poller::scheduled::Scheduled;
+use crate::poller::intake::{Intake, Polled};
 use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
 use crate::retention::Pruner;
@@ -31,7 +31,7 @@ pub struct Dispatcher {
     pub(crate) leadership: Leadership,
     pub(crate) settling: Arc<Settling>,
     pub(crate) keeper: Arc<Keeper>,
-    pub(crate) polls: Polls,
+    pub(crate) intake: Box<Intake>,
     /// The hints that are listened to beside the polls. None: there are no hints.
     pub(crate) hints: Option<HintSource>,
     pub(crate) sender: Arc<Sender>,
@@ -42,46 +42,6 @@ pub struct Dispatcher {
     pub(crate) handle: Handle,
     /// None: nothing is removed.
     pub(crate) pruner: Option<Arc<Pruner>>,
-}
-
-/// What polls, by who chooses which messages go next.
-#[derive(Debug)]
-pub(crate) enum Polls {
-    /// The statements that claim them.
-    Rows(Box<Intake>),
-    /// The poller's schedule.
-    Scheduled(Box<Scheduled>),
-}
-
-impl Polls {
-    fn begin(&mut self) {
-        match self {
-            Self::Rows(intake) => intake.begin(),
-            Self::Scheduled(scheduled) => scheduled.begin(),
-        }
-    }
-
-    fn leave(&mut self) {
-        match self {
-            Self::Rows(intake) => intake.leave(),
-            Self::Scheduled(scheduled) => scheduled.leave(),
-        }
-    }
-
-    async fn poll(&mut self, term: &Arc<Term>) -> Polled {
-        match self {
-            Self::Rows(intake) => intake.poll(term).await,
-            Self::Scheduled(scheduled) => scheduled.poll(term).await,
-        }
-    }
-
-    async fn wait(&mut self, term: &Term, at_most: Option<Duration>) {
-        match self {
-            Self::Rows(intake) => intake.wait(term, at_most).await,
-            // It waits as it polls.
-            Self::Scheduled(_) => {}
-        }
-    }
 }
 
 /// How the loop runs.
@@ -130,13 +90,13 @@ impl Dispatcher {
             self.settling.begin(&term);
             self.keeper.begin(&term);
             self.prune_during(&term);
-            self.polls.begin();
+            self.intake.begin();
             self.listen_during(&term);
             while let Some(batch) = self.next_batch(&term, shutdown).await {
                 self.send(&term, batch);
             }
             drop(in_term);
-            self.polls.leave();
+            self.intake.leave();
             self.leadership.hand_over(&term).await;
             if let Some(why) = self.handle.marking.death() {
                 // Another replica may poll. This one would send what it cannot mark.
@@ -157,22 +117,16 @@ impl Dispatcher {
         }
     }
 
-    /// The next claimed batch: waits for a slot, a hint or a tick. None when the term ends.
+    /// The next claimed batch. None when the term ends.
     async fn next_batch(&mut self, term: &Arc<Term>, shutdown: &CancellationToken) -> Option<Batch> {
         loop {
             fault_point::reach(Point::Poll).await;
-            let at_most = match self.polls.poll(term).await {
+            match self.intake.poll(term).await {
                 Polled::Batch(batch) => return Some(batch),
                 Polled::TermOver => return None,
-                Polled::Empty => {
-                    if self.settings.until_empty {
-                        shutdown.cancel();
-                    }
-                    None
-                }
-                Polled::Nothing { look_again } => look_again,
-            };
-            self.polls.wait(term, at_most).await;
+                Polled::Empty if self.settings.until_empty => shutdown.cancel(),
+                Polled::Empty => {}
+            }
         }
     }
 

@@ -39,7 +39,6 @@ fn dispatcher(database: &Database, lease: TableLease, channel: Channel) -> Dispa
     Dispatcher::assemble(Parts {
         instance: "a".to_owned(),
         store: database.store(),
-        due: None,
         destinations: Arc::new(database.clone()),
         lease: Arc::new(lease),
         channels: vec![channel],
@@ -104,7 +103,7 @@ async fn what_was_claimed_is_sent_by_a_channel_that_was_removed_before_its_attem
     let opened = database.store().begin_term(Shard(0), &holder).await.unwrap();
     let term = Term::begin(Shard(0), holder, opened, Arc::new(BootClock), BootClock.now().after(MINUTE));
 
-    let Polled::Batch(batch) = dispatcher.polls.poll(&term).await else { panic!("it is due") };
+    let Polled::Batch(batch) = dispatcher.intake.poll(&term).await else { panic!("it is due") };
     dispatcher.handle().reconfigure([]);
     dispatcher.send(&term, batch);
     assert_eq!(told.recv().await.as_deref(), Some("order"));

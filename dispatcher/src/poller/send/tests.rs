@@ -89,7 +89,7 @@ async fn turn_under(term: &Arc<Term>, adapter: Arc<dyn Adapter>, message: Messag
 }
 
 async fn turn_by(term: &Arc<Term>, channel: Channel, message: Message) -> Told {
-    let channels = Arc::new(Channels::new([channel], 8));
+    let channels = Arc::new(Channels::new([channel]));
     let (marks, mut marked) = mpsc::unbounded_channel();
     let destinations = Arc::new(Destinations::new(8, 1_000_000, channels.limits()));
     destinations.admitted(std::slice::from_ref(&message));

@@ -209,7 +209,7 @@ async fn a_process_that_stops_while_it_campaigns_leaves_no_lease_behind() {
 async fn a_term_that_the_database_refuses_is_fenced() {
     let mut stage = stage(TTL, vec![AT_ONCE], Duration::ZERO);
     let term = stage.term().await;
-    let (in_flight, wakeup) = (Arc::new(InFlight::new(1, 1)), Arc::default());
+    let (in_flight, wakeup) = (Arc::new(InFlight::new(1)), Arc::default());
     let settling = Arc::new(Settling {
         store: stage.store.clone(),
         suspects: Arc::new(Suspects::new(in_flight.clone(), Arc::clone(&wakeup))),

@@ -10,6 +10,8 @@
 //!
 //! Ordering keys have a ring of their own, at all times.
 
+pub(super) mod task;
+
 use std::time::Duration;
 
 use outbox_schema::WalkStart;

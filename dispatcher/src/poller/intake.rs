@@ -1,21 +1,18 @@
-//! What next: the loop of a poller whose schedule chooses. It looks at due rows by their headers, lets the schedule choose from
+//! What next: the poller looks at due rows by their headers, lets the schedule choose from
 //! them, and claims what it chose by ids. A look and a claim go on beside each other, one of each.
 //!
 //! No row is in two claims at one revision. A row that the schedule chose is in flight there from before its claim is sent until
 //! its mark is answered. A look that claims at once is told of those rows, and goes beside no claim.
 
-mod tasks;
-
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::{ClaimId, DueRows, LaneLook, Message, MessageId, RingStep, Store, StoreError, TermEnd, WalkStart};
+use outbox_schema::{ClaimId, LaneLook, Message, MessageId, RingStep, Store, StoreError, TermEnd, WalkStart};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use self::tasks::{ClaimTask, Claimed, LookTask, Looked, Seen};
 use crate::backoff::Backoff;
 use crate::destinations::Destinations;
 use crate::in_flight::InFlight;
@@ -23,9 +20,11 @@ use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::attention::Attention;
 use crate::poller::channels::Channels;
-use crate::poller::claim::{Batch, ClaimSize, Polled, SETTLING_MARGIN, report_deferred};
+use crate::poller::claim::{Batch, ClaimTask, Claimed, Fenced, SETTLING_MARGIN};
+use crate::poller::looks::task::{Ask, LookTask, Looked, Seen};
 use crate::poller::looks::{EACH, Look, Looks, Page, STEP};
 use crate::poller::marking::Marking;
+use crate::poller::measure::Measure;
 use crate::poller::suspects::Suspects;
 use crate::schedule::{Added, Schedule};
 use crate::term::Term;
@@ -36,13 +35,11 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 /// How soon the poller looks again that has found something, and has more than a half of its slots taken.
 const BUSY_AGAIN: Duration = Duration::from_millis(3);
 
-/// Polls by a schedule. It belongs to the loop; what is in an [`Arc`] or [`InForce`] others use too.
+/// What looks at due rows and claims some. It belongs to the loop; what is in an [`Arc`] or [`InForce`] others use too.
 #[derive(Debug)]
-pub(crate) struct Scheduled {
+pub(crate) struct Intake {
     /// The outbox database.
     pub store: Arc<dyn Store>,
-    /// The due rows.
-    pub due: Arc<dyn DueRows>,
     /// Who goes next.
     pub schedule: Schedule,
     /// What is in flight, and the room beside it.
@@ -57,8 +54,8 @@ pub(crate) struct Scheduled {
     pub wakeup: Arc<Notify>,
     /// How soon to look again without one.
     pub attention: Attention,
-    /// How much a claim may ask for.
-    pub size: Arc<ClaimSize>,
+    /// How many messages a claim may ask for, as the link to the database bears.
+    pub size: Arc<Measure>,
     /// Whether marks can be written. Nothing is claimed while they cannot.
     pub marking: Arc<Marking>,
     /// Longest wait between two looks.
@@ -71,6 +68,17 @@ pub(crate) struct Scheduled {
     pub metrics: Arc<Metrics>,
     /// What goes on in this term.
     pub now: UnderWay,
+}
+
+/// The result of a poll.
+#[derive(Debug)]
+pub(crate) enum Polled {
+    /// Claimed rows, to be sent.
+    Batch(Batch),
+    /// No row is due, and no row in flight or in doubt could become due again.
+    Empty,
+    /// The term is over.
+    TermOver,
 }
 
 /// What goes on in a term.
@@ -123,7 +131,7 @@ async fn ended<T>(task: &mut Option<Task<T>>) -> T {
     }
 }
 
-impl Scheduled {
+impl Intake {
     /// The polls of a term begin. What an earlier one has seen is forgotten.
     pub(crate) fn begin(&mut self) {
         self.schedule.clear();
@@ -190,7 +198,7 @@ impl Scheduled {
 }
 
 /// Claims.
-impl Scheduled {
+impl Intake {
     /// Takes in what has happened since: rows that left flight, destinations that answered, rows that are on hold or free again.
     fn take_in(&mut self) {
         for (id, again) in self.in_flight.finished() {
@@ -218,18 +226,15 @@ impl Scheduled {
         let channels = self.channels.current();
         self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
         let mut rooms = self.destinations.rooms(&channels);
-        let most = self.size.messages(self.in_flight.free());
+        let most = self.may_ask_for(self.in_flight.free());
         let chosen = self.schedule.take(most, &mut rooms, Instant::now());
         self.now.unsure.extend(rooms.unsure());
-        if self.schedule.strangers_wait() {
-            self.destinations.more_strangers_wait();
-        }
+        self.destinations.more_strangers_wait(self.schedule.strangers_wait());
         if chosen.is_empty() {
             return;
         }
         let task = ClaimTask {
             store: self.store.clone(),
-            due: self.due.clone(),
             term: term.clone(),
             size: self.size.clone(),
             lease_ttl: self.lease_ttl,
@@ -239,13 +244,18 @@ impl Scheduled {
         self.now.claim = Some(Task(tokio::spawn(task.run())));
     }
 
+    /// How many messages a claim asks for where there are so many slots.
+    fn may_ask_for(&self, slots: usize) -> usize {
+        self.size.of(slots as u64).try_into().unwrap_or(usize::MAX)
+    }
+
     /// Takes note of a claim that has ended. Returns its messages, to be sent.
     fn claimed(&mut self, term: &Term, claimed: Claimed) -> Option<Batch> {
         term.claim_answered();
         let Claimed { chosen, made, channels } = claimed;
         let (claim, messages) = match made {
             Some(Ok((claim, messages))) => (claim, messages),
-            Some(Err(tasks::Fenced)) => {
+            Some(Err(Fenced)) => {
                 term.end(TermEnd::Fenced);
                 return None;
             }
@@ -272,7 +282,7 @@ impl Scheduled {
 }
 
 /// Looks.
-impl Scheduled {
+impl Intake {
     /// Begins the next look that is due, unless one is under way.
     fn begin_look(&mut self, term: &Arc<Term>) {
         if self.now.look.is_some() {
@@ -281,7 +291,6 @@ impl Scheduled {
         let Some(seen) = self.next_look() else { return };
         let task = LookTask {
             store: self.store.clone(),
-            due: self.due.clone(),
             destinations: self.destinations.clone(),
             channels: self.channels.current(),
             term: term.id.clone(),
@@ -291,25 +300,25 @@ impl Scheduled {
     }
 
     /// The next look. What the schedule asks for takes turns with the others.
-    fn next_look(&mut self) -> Option<tasks::Ask> {
+    fn next_look(&mut self) -> Option<Ask> {
         let feeds = !std::mem::take(&mut self.now.fed);
         if feeds && let Some(feed) = self.feed() {
             return Some(feed);
         }
         if !self.now.unknown.is_empty() {
-            return Some(tasks::Ask::Defer(std::mem::take(&mut self.now.unknown)));
+            return Some(Ask::Defer(std::mem::take(&mut self.now.unknown)));
         }
         if !self.now.unsure.is_empty() {
-            return Some(tasks::Ask::Recall(self.now.unsure.drain().collect()));
+            return Some(Ask::Recall(self.now.unsure.drain().collect()));
         }
         if self.now.due.is_empty() {
             self.now.due = self.now.looks.due(Instant::now(), self.has_room()).into();
         }
         match self.now.due.pop_front() {
             Some(Look::Behind(from)) => Some(self.behind(from)),
-            Some(Look::Newest) => Some(tasks::Ask::Newest),
-            Some(Look::Lanes(place)) => Some(tasks::Ask::Lanes(place)),
-            Some(Look::Keys(place)) => Some(tasks::Ask::Keys(place)),
+            Some(Look::Newest) => Some(Ask::Newest),
+            Some(Look::Lanes(place)) => Some(Ask::Lanes(place)),
+            Some(Look::Keys(place)) => Some(Ask::Keys(place)),
             None => self.feed(),
         }
     }
@@ -319,25 +328,25 @@ impl Scheduled {
         self.schedule.has_place_for((STEP * EACH) as usize)
     }
 
-    fn feed(&mut self) -> Option<tasks::Ask> {
+    fn feed(&mut self) -> Option<Ask> {
         let (lanes, limit) = self.schedule.hungry(Instant::now())?;
         self.now.fed = true;
         self.now.feeding.clone_from(&lanes);
-        Some(tasks::Ask::Feed { lanes, limit })
+        Some(Ask::Feed { lanes, limit })
     }
 
     /// A look behind a place. It claims at once what it finds, where no rule can be broken by that and no claim is under way.
-    fn behind(&mut self, from: WalkStart) -> tasks::Ask {
+    fn behind(&mut self, from: WalkStart) -> Ask {
         if self.now.claim.is_none() && self.marking.stuck().is_none() {
             let channels = self.channels.current();
             let mut unseen = self.schedule.unseen(&mut self.destinations.rooms(&channels), Instant::now());
-            unseen.up_to = unseen.up_to.min(self.size.messages(usize::MAX));
+            unseen.up_to = unseen.up_to.min(self.may_ask_for(usize::MAX));
             if unseen.up_to > 0 {
                 self.now.claims_unseen = true;
-                return tasks::Ask::BehindAndClaim { from, unseen };
+                return Ask::BehindAndClaim { from, unseen };
             }
         }
-        tasks::Ask::Behind(from)
+        Ask::Behind(from)
     }
 
     /// Takes note of a look that has ended. Returns what it claimed, to be sent.
@@ -440,5 +449,11 @@ impl UnderWay {
     /// Whether a claim is under way.
     fn claims(&self) -> bool {
         self.claim.is_some() || self.claims_unseen
+    }
+}
+
+fn report_deferred(deferred: &BTreeMap<String, u64>) {
+    for (channel, messages) in deferred {
+        tracing::warn!(channel, messages, "poll.deferred: nobody has configured this channel; they wait for it");
     }
 }
