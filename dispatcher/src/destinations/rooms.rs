@@ -86,7 +86,7 @@ impl RoomsNow<'_> {
             Some(Standing::Closed(closed)) if closed.holds_a_channel() => {
                 Some(told(&Standing::Closed(closed), &self.at))
             }
-            Some(Standing::Closed(_) | Standing::Room(_) | Standing::Full { .. }) | None => None,
+            Some(Standing::Closed(_) | Standing::Room(_) | Standing::Full) | None => None,
         };
         self.held.insert(channel.to_owned(), held);
         held
@@ -108,7 +108,7 @@ impl Rooms for RoomsNow<'_> {
                 return match known.standing(&at) {
                     Standing::Room(room) => schedule::Standing::Room(room.min(most)),
                     // No answer of its own gives it room again: it is asked about soon.
-                    Standing::Full { .. } | Standing::Closed(Closed::Slow { .. } | Closed::Probing) if idle => {
+                    Standing::Full | Standing::Closed(Closed::Slow { .. } | Closed::Probing) if idle => {
                         schedule::Standing::Closed { until: Some(at.now + ASKED_AGAIN) }
                     }
                     standing => told(&standing, &at),
@@ -150,7 +150,7 @@ impl Rooms for RoomsNow<'_> {
         let first = allowed.values().map(|limits| limits.first_room(self.destinations.slots));
         let others = known.values_mut().map(|destination| match destination.standing(&self.at) {
             Standing::Room(room) => room,
-            Standing::Full { .. } | Standing::Closed(_) => 0,
+            Standing::Full | Standing::Closed(_) => 0,
         });
         first.chain(others).min().unwrap_or_default()
     }
@@ -178,7 +178,7 @@ const ASKED_AGAIN: std::time::Duration = std::time::Duration::from_millis(50);
 fn told(standing: &Standing, at: &Situation) -> schedule::Standing {
     match standing {
         Standing::Room(room) => schedule::Standing::Room(*room),
-        Standing::Full { .. } | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => schedule::Standing::Full,
+        Standing::Full | Standing::Closed(Closed::Probing | Closed::Slow { .. }) => schedule::Standing::Full,
         Standing::Closed(
             Closed::Paused { remaining, .. } | Closed::Broken { remaining } | Closed::OverRate { step: remaining },
         ) => schedule::Standing::Closed { until: Some(at.now + *remaining) },

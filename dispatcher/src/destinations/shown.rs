@@ -90,7 +90,7 @@ fn in_words(standing: &Standing, is_tried: bool) -> String {
     match standing {
         Standing::Room(_) if is_tried => "is tried with a few messages".to_owned(),
         Standing::Room(room) => format!("takes {room} more"),
-        Standing::Full { .. } => "takes more once it has answered".to_owned(),
+        Standing::Full => "takes more once it has answered".to_owned(),
         Standing::Closed(Closed::Paused { .. }) => "is paused".to_owned(),
         Standing::Closed(Closed::Broken { remaining }) => {
             format!("is tried again in {}: its breaker is open", length(*remaining))

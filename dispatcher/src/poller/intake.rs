@@ -35,6 +35,9 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 /// How soon the poller looks again that has found something, and has more than a half of its slots taken.
 const BUSY_AGAIN: Duration = Duration::from_millis(3);
 
+/// How soon the poller looks again at the latest that is to stop once nothing is due.
+const UNTIL_EMPTY_AGAIN: Duration = Duration::from_millis(50);
+
 /// What looks at due rows and claims some. It belongs to the loop; what is in an [`Arc`] or [`InForce`] others use too.
 #[derive(Debug)]
 pub(crate) struct Intake {
@@ -105,6 +108,8 @@ pub(crate) struct UnderWay {
     held: HashSet<MessageId>,
     /// Whether the last look from the beginning found nothing that was not known.
     nothing_due: bool,
+    /// Whether something was in flight or held back since the look under way began: it proves nothing, since that may be due by now.
+    proves_nothing: bool,
 }
 
 /// A call to the database that is under way. It ends with its term.
@@ -158,6 +163,7 @@ impl Intake {
                 self.take_in();
                 self.begin_claim(term);
                 self.begin_look(term);
+                self.disprove();
             } else if !self.now.claims() {
                 return Polled::TermOver;
             }
@@ -296,6 +302,7 @@ impl Intake {
             term: term.id.clone(),
             lease_ttl: self.lease_ttl,
         };
+        self.now.proves_nothing = false;
         self.now.look = Some(Task(tokio::spawn(task.run(seen))));
     }
 
@@ -349,6 +356,11 @@ impl Intake {
         Ask::Behind(from)
     }
 
+    /// The longest wait between two looks. Whoever waits for the end of the work does not wait for long.
+    fn longest_wait(&self) -> Duration {
+        if self.until_empty { self.poll_interval.min(UNTIL_EMPTY_AGAIN) } else { self.poll_interval }
+    }
+
     /// Takes note of a look that has ended. Returns what it claimed, to be sent.
     fn looked(&mut self, term: &Term, looked: Looked) -> Option<Batch> {
         term.claim_answered();
@@ -388,11 +400,11 @@ impl Intake {
                 let seen = if self.now.looks.is_backlog() { WalkStart::default() } else { from };
                 let added = self.schedule.add(headers, &seen, &mut rooms, now);
                 let wait = match added.new {
-                    0 => self.attention.found_nothing().min(self.poll_interval),
+                    0 => self.attention.found_nothing().min(self.longest_wait()),
                     _ if self.in_flight.is_busy() => BUSY_AGAIN,
                     _ => Duration::ZERO,
                 };
-                self.now.nothing_due = from.is_beginning() && added == Added::default();
+                self.now.nothing_due = from.is_beginning() && added == Added::default() && !self.now.proves_nothing;
                 self.now.looks.looked(page, added.passed_over, took, wait);
                 added
             }
@@ -408,7 +420,7 @@ impl Intake {
             }
             Seen::Keys(RingStep { headers, next }) => {
                 let added = self.schedule.heads(headers, &mut rooms, now);
-                self.now.looks.stepped_along_keys(next, added.new > 0);
+                self.now.looks.stepped_along_keys(next, added.new > 0 || self.now.proves_nothing);
                 added
             }
             Seen::Fed { lanes, limit, headers } => self.schedule.fed(&lanes, limit, headers, &mut rooms, now),
@@ -431,6 +443,14 @@ impl Intake {
         }
         self.now.looks.conclude(self.schedule.has_more());
         None
+    }
+
+    /// Notes that nothing is proven while something is in flight or held back.
+    fn disprove(&mut self) {
+        if self.until_empty && !(self.in_flight.is_quiet() && !self.destinations.holds_back()) {
+            (self.now.nothing_due, self.now.proves_nothing) = (false, true);
+            self.now.looks.disprove();
+        }
     }
 
     /// Whether nothing is due, and no row in flight or in doubt could become due again.

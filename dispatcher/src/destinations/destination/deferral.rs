@@ -80,7 +80,7 @@ impl Destination {
         match self.standing(at) {
             Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. }) => false,
             Standing::Closed(Closed::Probing | Closed::OverRate { .. } | Closed::Slow { .. })
-            | Standing::Full { .. } => true,
+            | Standing::Full => true,
             Standing::Room(_) => self.aside_until > at.now || self.comes_back,
         }
     }

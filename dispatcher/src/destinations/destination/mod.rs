@@ -36,10 +36,7 @@ pub(super) enum Standing {
     /// The destination may get this many more messages.
     Room(usize),
     /// The destination may get none before some answers are in, which come quickly.
-    Full {
-        /// After this time without an answer, the destination lets others go first.
-        silent_in: Duration,
-    },
+    Full,
     /// The destination takes none: its rows are on hold.
     Closed(Closed),
 }
@@ -346,7 +343,7 @@ impl Destination {
             0 if slow || self.window.silent_in(at.now).is_zero() => {
                 Err(Standing::Closed(Closed::Slow { pace: self.window.pace(at.now), share }))
             }
-            0 => Err(Standing::Full { silent_in: self.window.silent_in(at.now) }),
+            0 => Err(Standing::Full),
             room => Ok(room),
         }
     }

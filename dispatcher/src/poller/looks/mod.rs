@@ -294,6 +294,12 @@ impl Looks {
         }
     }
 
+    /// The last rounds prove nothing.
+    pub(crate) fn disprove(&mut self) {
+        self.keys.proven = false;
+        self.keys.met |= self.keys.next.is_some();
+    }
+
     /// Whether no key has waited in the last round, and no more is due than the schedule holds.
     pub(crate) fn prove_nothing(&self) -> bool {
         !self.is_backlog() && self.keys.proven && self.keys.next.is_none()

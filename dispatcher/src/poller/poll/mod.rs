@@ -124,8 +124,7 @@ impl Dispatcher {
             match self.intake.poll(term).await {
                 Polled::Batch(batch) => return Some(batch),
                 Polled::TermOver => return None,
-                Polled::Empty if self.settings.until_empty => shutdown.cancel(),
-                Polled::Empty => {}
+                Polled::Empty => shutdown.cancel(),
             }
         }
     }
