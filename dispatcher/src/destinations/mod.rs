@@ -204,6 +204,16 @@ impl Destinations {
         }
     }
 
+    /// Notes that more messages wait for these destinations than are on their way.
+    pub fn more_wait_for<'a>(&self, destinations: impl IntoIterator<Item = &'a str>) {
+        let mut state = self.state();
+        for destination in destinations {
+            if let Some(known) = state.known.get_mut(destination) {
+                known.more_wait();
+            }
+        }
+    }
+
     /// Notes that no attempt is made to deliver the admitted `message`, which weighed so much when it was admitted.
     pub fn released(&self, message: &Message, weight: u64) {
         let mut state = self.state();

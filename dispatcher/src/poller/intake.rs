@@ -282,6 +282,8 @@ impl Intake {
         let messages = self.in_flight.admit(claim, messages);
         term.count_claimed(&messages);
         self.destinations.admitted(&messages);
+        let of = messages.iter().map(|message| message.destination.as_str());
+        self.destinations.more_wait_for(of.filter(|destination| self.schedule.has_some_for(destination)));
         self.metrics.in_flight(self.in_flight.count());
         Some(Batch { claim, channels, messages })
     }

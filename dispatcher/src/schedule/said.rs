@@ -89,6 +89,11 @@ impl Schedule {
         self.counts.here == 0 && self.more.is_empty() && !self.skipped && self.left_until.is_none()
     }
 
+    /// Whether messages for this destination wait here.
+    pub fn has_some_for(&self, destination: &str) -> bool {
+        self.destination_of.contains_key(destination)
+    }
+
     /// Whether so many more headers find a place.
     pub fn has_place_for(&self, headers: usize) -> bool {
         self.counts.here + headers <= self.capacity.headers

@@ -247,6 +247,11 @@ impl Destination {
         (self.used, self.met) = (now, now);
     }
 
+    /// Notes that more messages wait than are on their way.
+    pub(super) fn more_wait(&mut self) {
+        self.targets.fill();
+    }
+
     pub(super) fn released(&mut self, bytes: u64, now: Instant) {
         self.window.released(bytes);
         self.breaker.learn(Sign::None, self.window.in_flight, now);
