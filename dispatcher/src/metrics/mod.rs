@@ -7,6 +7,7 @@ mod labels;
 mod names;
 mod observed;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ pub use names::Name;
 
 use crate::figures::counting::Counting;
 use crate::health::vitals::Vitals;
+use crate::schedule::WhyNot;
 use crate::term::Term;
 use crate::term::tally::Tally;
 use labels::Channels;
@@ -51,6 +53,7 @@ pub struct Metrics {
     misconfigured: Counter<u64>,
     encoded_twice: Counter<u64>,
     in_flight: Gauge<u64>,
+    waiting: Gauge<u64>,
     terms: Counter<u64>,
     fenced_marks: Counter<u64>,
     in_doubt: Counter<u64>,
@@ -99,6 +102,7 @@ impl Metrics {
             misconfigured: counter(&meter, Name::Misconfigured),
             encoded_twice: counter(&meter, Name::EncodedTwice),
             in_flight: meter.u64_gauge(Name::InFlight.as_str()).with_description(Name::InFlight.help()).build(),
+            waiting: meter.u64_gauge(Name::Waiting.as_str()).with_description(Name::Waiting.help()).build(),
             terms: counter(&meter, Name::Terms),
             fenced_marks: counter(&meter, Name::FencedMarks),
             in_doubt: counter(&meter, Name::InDoubt),
@@ -147,6 +151,14 @@ impl Metrics {
     /// Shows the number of messages that are claimed here and not yet marked.
     pub fn in_flight(&self, messages: usize) {
         self.in_flight.record(messages as u64, &[]);
+    }
+
+    /// Shows how many due messages wait for each of these reasons.
+    pub fn waiting(&self, why: &BTreeMap<WhyNot, usize>) {
+        for reason in WhyNot::ALL {
+            let messages = why.get(&reason).copied().unwrap_or_default() as u64;
+            self.waiting.record(messages, &[KeyValue::new("why", reason.as_str())]);
+        }
     }
 
     /// This process leads `term` from now on. Its numbers are read from the term whenever the metrics are read.
@@ -245,6 +257,7 @@ impl Metrics {
         self.in_doubt(InDoubtPolicy::Resend, 0);
         self.in_doubt(InDoubtPolicy::DeadLetter, 0);
         self.in_flight(0);
+        self.waiting(&BTreeMap::new());
         self.pruned(Pruned::default());
         for telling in [Telling::DeadRate, Telling::NoPoller] {
             for told in [true, false] {

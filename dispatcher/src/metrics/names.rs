@@ -25,6 +25,8 @@ pub enum Name {
     HaltedKeys,
     /// Messages claimed here and not yet marked.
     InFlight,
+    /// Due messages that the poller knows of and does not send yet, by the reason.
+    Waiting,
     /// Whether this process holds a shard's lease.
     LeaseHeld,
     /// Terms that ended here, by shard and reason.
@@ -63,7 +65,7 @@ pub enum Name {
 
 impl Name {
     /// All metrics.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
@@ -75,6 +77,7 @@ impl Name {
         Self::TenantLag,
         Self::HaltedKeys,
         Self::InFlight,
+        Self::Waiting,
         Self::LeaseHeld,
         Self::Terms,
         Self::Epoch,
@@ -108,6 +111,7 @@ impl Name {
             Self::TenantLag => "outbox_tenant_lag_seconds",
             Self::HaltedKeys => "outbox_halted_keys",
             Self::InFlight => "outbox_in_flight",
+            Self::Waiting => "outbox_waiting",
             Self::LeaseHeld => "outbox_lease_held",
             Self::Terms => "outbox_terms_total",
             Self::Epoch => "outbox_epoch",
@@ -146,6 +150,9 @@ impl Name {
                 "At least so many ordering keys are halted by a dead letter: up to 1,000, by the first 10,000 dead letters of the channel."
             }
             Self::InFlight => "Messages claimed by this process and not yet marked.",
+            Self::Waiting => {
+                "Due messages that the schedule of this poller holds and does not send yet, by the reason: the database may have more."
+            }
             Self::LeaseHeld => "1 while this process holds the shard's lease, else 0.",
             Self::Terms => "Terms of this process that have ended, by reason.",
             Self::Epoch => "Epoch of the newest term of this process.",

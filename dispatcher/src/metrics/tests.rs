@@ -29,6 +29,7 @@ fn touch_everything(metrics: &Metrics) {
     metrics.delivered("http", Duration::from_millis(20));
     metrics.misconfigured("fcm");
     metrics.in_flight(7);
+    metrics.waiting(&[(WhyNot::Turn, 3)].into());
     metrics.fenced(2);
     metrics.in_doubt(InDoubtPolicy::Resend, 5);
     metrics.polled(Duration::from_millis(1));
@@ -101,6 +102,8 @@ async fn the_labels_are_those_of_the_contract() {
         r#"outbox_tenant_lag_seconds{channel="http",tenant="acme"} 1"#,
         r#"outbox_halted_keys{channel="http"} 2"#,
         "outbox_in_flight 7",
+        r#"outbox_waiting{why="turn"} 3"#,
+        r#"outbox_waiting{why="closed"} 0"#,
         r#"outbox_lease_held{shard="0"} 0"#,
         r#"outbox_terms_total{end="interval",shard="0"} 1"#,
         r#"outbox_terms_total{end="lost",shard="0"} 0"#,

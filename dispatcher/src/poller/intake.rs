@@ -29,7 +29,7 @@ use crate::poller::suspects::Suspects;
 use crate::schedule::{Added, Schedule};
 use crate::term::Term;
 
-/// How often the loop shows that it is alive while it waits.
+/// How often the loop shows that it is alive while it waits, and what waits.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
 /// How soon the poller looks again that has found something, and has more than a half of its slots taken.
@@ -106,6 +106,8 @@ pub(crate) struct UnderWay {
     /// The count of changes of what is on hold, when it was last taken over.
     on_hold: Option<u64>,
     held: HashSet<MessageId>,
+    /// When what waits is shown again.
+    shown_until: Option<Instant>,
     /// Whether the last look from the beginning found nothing that was not known.
     nothing_due: bool,
     /// Whether something was in flight or held back since the look under way began: it proves nothing, since that may be due by now.
@@ -147,6 +149,7 @@ impl Intake {
     /// The polls of a term are over.
     pub(crate) fn leave(&mut self) {
         self.now = UnderWay::default();
+        self.metrics.waiting(&BTreeMap::new());
         self.attention.leave();
     }
 
@@ -160,6 +163,7 @@ impl Intake {
             let is_on = term.is_on();
             if is_on {
                 term.progress();
+                self.show();
                 self.take_in();
                 self.begin_claim(term);
                 self.begin_look(term);
@@ -191,6 +195,15 @@ impl Intake {
                 () = self.destinations.stirs(), if waits => {}
                 () = tokio::time::sleep_until(soon), if is_on => {}
             }
+        }
+    }
+
+    /// Shows what waits, once in a while.
+    fn show(&mut self) {
+        let now = Instant::now();
+        if self.now.shown_until.is_none_or(|until| until <= now) {
+            self.now.shown_until = Some(now + SIGN_OF_LIFE);
+            self.metrics.waiting(&self.schedule.waiting().why);
         }
     }
 

@@ -53,6 +53,26 @@ pub enum WhyNot {
     Turn,
 }
 
+impl WhyNot {
+    /// All reasons for which a message waits that is not in flight.
+    pub const ALL: [Self; 7] =
+        [Self::Held, Self::Key, Self::Full, Self::Closed, Self::Bytes, Self::Strangers, Self::Turn];
+
+    /// The reason in a word, as metrics have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InFlight => "in_flight",
+            Self::Held => "held",
+            Self::Key => "key",
+            Self::Full => "full",
+            Self::Closed => "closed",
+            Self::Bytes => "bytes",
+            Self::Strangers => "strangers",
+            Self::Turn => "turn",
+        }
+    }
+}
+
 impl Schedule {
     /// Why a message that is here does not go. None: it is not here.
     pub fn why_not(&self, id: MessageId) -> Option<WhyNot> {

@@ -79,8 +79,7 @@ impl Destination {
     pub(in crate::destinations) fn holds_back(&mut self, at: &Situation) -> bool {
         match self.standing(at) {
             Standing::Closed(Closed::Paused { .. } | Closed::Broken { .. }) => false,
-            Standing::Closed(Closed::Probing | Closed::OverRate { .. } | Closed::Slow { .. })
-            | Standing::Full => true,
+            Standing::Closed(Closed::Probing | Closed::OverRate { .. } | Closed::Slow { .. }) | Standing::Full => true,
             Standing::Room(_) => self.aside_until > at.now || self.comes_back,
         }
     }
