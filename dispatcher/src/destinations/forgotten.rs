@@ -57,11 +57,11 @@ impl Destinations {
                 state.destination(&left.destination, now).take_over(left, now);
             }
         }
-        let State { known, at_rest, stirred, .. } = &mut *state;
+        let State { allowed, known, at_rest, stirred, .. } = &mut *state;
         for name in names {
-            if let Some(destination) = known.get_mut(name).or_else(|| at_rest.get_mut(name)) {
-                destination.is_sure();
-            }
+            let known = known.get_mut(name);
+            let nothing_known = || State::nothing_known(name, allowed, now);
+            known.unwrap_or_else(|| at_rest.entry(name.clone()).or_insert_with(nothing_known)).is_sure();
             stirred.note(name);
         }
     }

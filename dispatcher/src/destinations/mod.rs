@@ -391,12 +391,15 @@ impl State {
     /// The destination of this name, which may be that of a channel.
     fn destination(&mut self, name: &str, now: Instant) -> &mut Destination {
         let Self { allowed, known, at_rest, .. } = self;
-        known.entry(name.to_owned()).or_insert_with(|| {
-            at_rest.remove(name).unwrap_or_else(|| {
-                let destination = Destination::of(name, allowed, 0, now);
-                if allowed.contains_key(name) { destination.of_the_settings() } else { destination }
-            })
-        })
+        known
+            .entry(name.to_owned())
+            .or_insert_with(|| at_rest.remove(name).unwrap_or_else(|| Self::nothing_known(name, allowed, now)))
+    }
+
+    /// A destination of this name of which nothing is known.
+    fn nothing_known(name: &str, allowed: &HashMap<String, Limits>, now: Instant) -> Destination {
+        let destination = Destination::of(name, allowed, 0, now);
+        if allowed.contains_key(name) { destination.of_the_settings() } else { destination }
     }
 }
 
