@@ -78,10 +78,7 @@ pub mod url_forms;
 pub mod words;
 
 #[cfg(feature = "dispatcher")]
-pub use claim::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Found, KeyStretch, OnDeadOrdered, OrderingKey, Strangers, Tenant,
-    Turns, WalkStart,
-};
+pub use claim::{ChannelTerms, ClaimId, OnDeadOrdered, WalkStart};
 #[cfg(feature = "dispatcher")]
 pub use database::{ConnectError, ConnectOptions, Connections, Database, Dialect, check_inserts};
 #[cfg(feature = "dispatcher")]

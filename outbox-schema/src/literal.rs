@@ -40,8 +40,7 @@ mod tests {
 
     #[test]
     fn statements_that_are_spelled_out_have_a_place_for_each_value() {
-        for (statement, values) in [(query!("mysql/poller/claim_heads"), 7), (query!("mysql/poller/mark_delivered"), 5)]
-        {
+        for (statement, values) in [(query!("mysql/due/next_keys"), 5), (query!("mysql/poller/mark_delivered"), 5)] {
             assert_eq!(statement.matches('?').count(), values, "{statement}");
         }
     }

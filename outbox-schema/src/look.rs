@@ -29,12 +29,6 @@ pub(crate) struct Passed {
     at: String,
 }
 
-impl AsRef<Self> for Passed {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
 /// A step over the due rows without ordering keys, the highest priority first.
 #[derive(Debug)]
 pub(crate) struct Step {
@@ -93,11 +87,11 @@ impl Step {
 
     /// Takes note of the rows that it brings of a stretch. Where these are as many as it may bring, the next step goes on behind the
     /// last of them.
-    pub(crate) fn brings<R: AsRef<Passed>>(&mut self, rows: &[R], stretch: &Stretch) {
+    pub(crate) fn brings(&mut self, rows: &[Passed], stretch: &Stretch) {
         self.left = self.left.saturating_sub_unsigned(rows.len() as u64);
         if let Some(last) = rows.last().filter(|_| self.left <= 0) {
             self.place = Some(Place { priority: stretch.priority, last: None });
-            self.ends_behind(Some(last.as_ref().clone()));
+            self.ends_behind(Some(last.clone()));
         }
     }
 

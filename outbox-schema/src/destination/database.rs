@@ -63,7 +63,7 @@ struct LockedRow {
     destination: String,
     #[sqlx(try_from = "Lossy<String>")]
     channel: String,
-    /// Whether the row is still to be met by a walk.
+    /// Whether a look still shows the row.
     due: bool,
     /// Whether the row is deferred: it has a time of its own to come back to.
     deferred: bool,

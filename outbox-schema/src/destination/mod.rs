@@ -7,7 +7,6 @@ mod statements;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde::Serialize;
 
 use crate::look::Place;
 use crate::{MessageId, StoreError, TermId};
@@ -98,15 +97,6 @@ pub struct Ramp {
     pub unused_for: Duration,
 }
 
-/// How many rows of one destination a claim may take.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DestinationRoom {
-    /// The destination.
-    pub destination: String,
-    /// The most rows.
-    pub room: u32,
-}
-
 /// A deferral of a destination's rows, which come due again one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aside {
@@ -169,8 +159,8 @@ pub struct ByHandChange {
 #[async_trait]
 pub trait DestinationStore: Send + Sync + std::fmt::Debug {
     /// Takes a step of `look`: defers due rows of these destinations, except those in `excluded`. No attempt is counted.
-    /// Returns the number for each destination. Rows with an ordering key stay where they are: a walk meets only the
-    /// first of a key.
+    /// Returns the number for each destination. Rows with an ordering key stay where they are: a look shows only the
+    /// first ones of a key.
     ///
     /// # Errors
     /// [`StoreError::Fenced`] where `term` is no longer the current one.

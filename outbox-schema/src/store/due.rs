@@ -1,5 +1,5 @@
-//! Due rows: the second port of the store. It shows due rows by their headers, and claims rows by their ids. It knows no
-//! rule of who goes next: a schedule decides that, from headers.
+//! Due rows: the part of the store port that shows due rows by their headers, and claims rows by their ids. It knows no rule of
+//! who goes next: a schedule decides that, from headers.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -11,6 +11,10 @@ use crate::{
     ChannelTerms, ClaimId, InDoubtPolicy, Message, MessageId, OnDeadOrdered, Revision, Shard, StoreError, TermId,
     WalkStart,
 };
+
+pub(crate) const LOOKING: &str = "looking at due messages";
+pub(crate) const CLAIMING: &str = "claiming due messages";
+pub(crate) const DEFERRING: &str = "deferring messages of unknown channels";
 
 /// What a look shows of a due row: what decides when the row goes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use crate::claim::Place;
-use crate::store::due::{DueRows, Header, Lane, LookAndClaim, LookedAndClaimed, Names, RingPlace, RowsToClaim};
+use crate::store::due::{Header, Lane, Names, RingPlace};
 use crate::store::lossy::Lossy;
-use crate::{MessageId, Revision, StoreError, TermId, WalkStart};
+use crate::{MessageId, Revision, WalkStart};
 
 /// A row of a look.
 #[derive(Debug, sqlx::FromRow)]
@@ -118,22 +118,6 @@ pub(crate) fn names_of(place: &RingPlace) -> (String, String) {
 pub(crate) fn each_once(rows: &[(MessageId, Revision)]) -> Vec<(i64, i32)> {
     let mut met = HashSet::new();
     rows.iter().filter(|(id, _)| met.insert(*id)).map(|(id, revision)| (id.0, revision.0)).collect()
-}
-
-/// What a look found, and what is claimed of it at once, where it is little.
-pub(crate) async fn claim_found(
-    rows: &dyn DueRows,
-    term: &TermId,
-    request: &LookAndClaim<'_>,
-    headers: Vec<Header>,
-) -> Result<LookedAndClaimed, StoreError> {
-    let mut messages = Vec::new();
-    if (1..=request.up_to as usize).contains(&headers.len()) {
-        let found: Vec<_> = headers.iter().map(|header| (header.id, header.revision)).collect();
-        let request = RowsToClaim { claim: request.claim, rows: &found, terms: request.terms };
-        messages = rows.claim_rows(term, &request).await?;
-    }
-    Ok(LookedAndClaimed { headers, messages })
 }
 
 #[cfg(test)]

@@ -2,10 +2,9 @@
 //! follow one rule: *lock first, read in a later statement, READ COMMITTED*. Locks are taken in one order: term row,
 //! claim rows by id, message rows by id.
 
+pub(crate) mod claim;
 pub mod due;
-pub(crate) mod fitting;
 pub(crate) mod headers;
-pub(crate) mod hidden;
 pub(crate) mod lossy;
 pub mod mysql;
 pub(crate) mod outcomes;
@@ -16,7 +15,6 @@ pub mod sqlite;
 pub(crate) mod steps;
 pub(crate) mod term;
 pub mod trial;
-pub(crate) mod turns;
 pub(crate) mod unmarked;
 pub(crate) mod wire;
 
@@ -24,17 +22,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub use self::hidden::{Hidden, HiddenLook};
+use self::due::DueRows;
 use crate::destination::DestinationState;
 #[cfg(doc)]
 use crate::destination::MOST_TOLD;
 use crate::mark::MarkReport;
 use crate::words::{said, words_of};
-use crate::{ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, Mark, MessageId, Shard, TermEnd, TermId};
+use crate::{ChannelTerms, ClaimId, Epoch, Holder, Mark, MessageId, Shard, TermEnd, TermId};
 
-/// What a poller asks of the outbox database.
+/// What a poller asks of the outbox database: due rows, and what is to be kept of them.
 #[async_trait]
-pub trait Store: Send + Sync + std::fmt::Debug {
+pub trait Store: DueRows {
     /// Mints the next epoch of `shard` for `holder` and freezes the claims that earlier terms left.
     /// Repeated for the same holder, it gives the same epoch.
     async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError>;
@@ -43,20 +41,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// when later terms have begun.
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError>;
 
-    /// Claims due rows for `term`, and commits the claim before it returns. With the id of an earlier claim, returns
-    /// the rows of that claim.
-    ///
-    /// # Errors
-    /// [`StoreError::Fenced`] where the term's epoch or holder is no longer the current one.
-    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError>;
-
     /// Releases a claim that was given up, made or not: its rows can be claimed again, and no attempt is counted. Nothing is claimed
     /// under its id any more. Repeated, it does nothing more.
     async fn release(&self, shard: Shard, claim: ClaimId) -> Result<(), StoreError>;
-
-    /// Takes a step of a look over the due rows of `shard` for messages that no turn brings: the first message of their tenant goes to
-    /// a destination that takes nothing, and theirs takes some. Nothing is claimed.
-    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError>;
 
     /// What the database keeps of those of these destinations that are paused, that fail, or that have deferred rows.
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError>;
@@ -76,7 +63,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// `unanswered` rows, which an earlier call may have decided whose answer was lost, it returns those that were decided too.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] as for [`Store::claim`].
+    /// [`StoreError::Fenced`] as for [`DueRows::claim_rows`].
     async fn settle(
         &self,
         term: &TermId,
@@ -114,7 +101,7 @@ pub type HintsLost = Box<dyn std::error::Error + Send + Sync>;
 pub struct OpenedTerm {
     /// The minted fencing token.
     pub epoch: Epoch,
-    /// Rows of claims that are not settled yet. Polls leave them out until [`Store::settle`] says otherwise.
+    /// Rows of claims that are not settled yet. Nobody claims them until [`Store::settle`] says otherwise.
     pub unsettled: Vec<MessageId>,
     /// The state in which earlier terms, and operators, left the destinations: of [`MOST_TOLD`] at most.
     pub destinations: Vec<DestinationState>,

@@ -24,9 +24,6 @@ impl ReadRow {
     }
 }
 
-/// Rows in the way of a claim, and the channel of each.
-pub(crate) type Met = BTreeMap<i64, String>;
-
 /// Counts how often each channel occurs.
 pub(crate) fn by_channel(channels: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();

@@ -2,7 +2,6 @@
 //! database.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use serde::Serialize;
 use sqlx::error::DatabaseError;
@@ -11,11 +10,10 @@ use uuid::Uuid;
 use crate::fingerprint::error_hash;
 use crate::store::Decided;
 use crate::store::due::ClaimTerms;
-use crate::store::fitting::DueRow;
 use crate::store::lossy::Lossy;
 use crate::store::wire::{MarkRow, as_json, millis_i64};
 use crate::store::{mysql, postgres, sqlite};
-use crate::{ClaimRequest, DeadReason, Mark, Message, MessageId, Status, StoreError, TermId};
+use crate::{DeadReason, Mark, Message, MessageId, Status, StoreError, TermId};
 
 /// An error of any database, with what was asked of it.
 pub(crate) fn failed(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
@@ -67,51 +65,24 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// The batch of the claimed rows, in their order, of which those `messages` may be sent. None where there are no rows.
+    /// The batch of the claimed rows, in their order, of which those `messages` may be sent.
     pub(crate) fn of(
-        doing: &'static str,
-        rows: &[DueRow],
-        messages: &[Message],
-        request: &ClaimRequest<'_>,
-    ) -> Result<Option<Self>, StoreError> {
-        let terms = ClaimTerms {
-            channels: request.channels,
-            timeout: longest_timeout(rows, request),
-            lease_ttl: request.lease_ttl,
-            margin: request.margin,
-        };
-        let rows: Vec<_> = rows.iter().map(|row| (row.id, row.revision)).collect();
-        Self::of_rows(doing, &rows, messages, &terms)
-    }
-
-    /// The same of rows that are given by id and revision.
-    pub(crate) fn of_rows(
         doing: &'static str,
         rows: &[(i64, i32)],
         messages: &[Message],
         terms: &ClaimTerms<'_>,
-    ) -> Result<Option<Self>, StoreError> {
-        if rows.is_empty() {
-            return Ok(None);
-        }
+    ) -> Result<Self, StoreError> {
         let (ids, revisions): (Vec<_>, Vec<_>) = rows.iter().copied().unzip();
         let longest = messages.iter().map(|message| message.deadline(terms.timeout)).max();
         let terms = ClaimTerms { timeout: longest.unwrap_or(terms.timeout), ..*terms };
-        Ok(Some(Self {
+        Ok(Self {
             message_ids: as_json(doing, &ids)?,
             revisions: as_json(doing, &revisions)?,
             settling_ms: millis_i64(terms.settling()),
             settling_closed_ms: millis_i64(terms.settling_closed()),
             at_most_once: as_json(doing, &terms.at_most_once())?,
-        }))
+        })
     }
-}
-
-/// The longest that a first request for one of these rows may take.
-pub(crate) fn longest_timeout(rows: &[DueRow], request: &ClaimRequest<'_>) -> Duration {
-    let used: HashSet<_> = rows.iter().map(|row| row.channel.as_str()).collect();
-    let used = request.channels.iter().filter(|channel| used.contains(channel.name.as_str()));
-    used.map(|channel| channel.timeout).max().unwrap_or(Duration::ZERO)
 }
 
 /// A group of marks on its way through the statements.

@@ -1,6 +1,6 @@
-//! A trial of a poller's work: two messages in a shard that no replica polls, from their insert to their removal, in
+//! A trial of a poller's work: three messages in a shard that no replica polls, from their insert to their removal, in
 //! one transaction that is rolled back. It finds a server that does not take a statement, or a role that lacks a right,
-//! before anything is sent. The two messages have ids of their own, below zero.
+//! before anything is sent. The messages have ids of their own, below zero.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,20 +10,30 @@ use uuid::Uuid;
 use crate::database::Database;
 use crate::passing::passes;
 use crate::retention::{PRUNE_LOCK, PURGE, PURGE_ATTEMPTS};
-use crate::sql::AnyConnection;
+use crate::sql::{AnyConnection, Statement};
 use crate::store::StoreError;
-use crate::store::due::DueRows;
+use crate::store::claim::{claim, claim_all, is_made};
+use crate::store::due::{ClaimTerms, Header, LaneLook, LookAndClaim, RowsToClaim};
 use crate::store::mysql::MySqlStore;
 use crate::store::postgres::PostgresStore;
+use crate::store::settle::decide;
 use crate::store::sqlite::SqliteStore;
+use crate::store::steps::failed;
+use crate::store::term::mint;
 use crate::store::wire::ids_as_json;
 use crate::{
-    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, Claimed, Epoch, Holder, InDoubtPolicy, KeyStretch, Mark,
-    Message, OnDeadOrdered, Outcome, Shard, Store, Strangers, TermId, Turns, Verdict, WalkStart,
+    AttemptRecord, ChannelTerms, ClaimId, Epoch, Holder, InDoubtPolicy, Mark, Message, MessageId, OnDeadOrdered,
+    Outcome, Revision, Shard, Store, TermId, Verdict, WalkStart,
 };
+
+const INSERT: Statement = statement!("poller/trial");
+
+/// The most rows of each look.
+pub(crate) const MOST: u32 = 8;
 
 pub(crate) const ENQUEUE: &str = "enqueue a message";
 pub(crate) const TERM: &str = "begin a term";
+pub(crate) const LOOK: &str = "look at due messages";
 pub(crate) const CLAIM: &str = "claim a message";
 pub(crate) const MARK: &str = "mark a message";
 pub(crate) const SETTLE: &str = "settle a message in doubt";
@@ -42,7 +52,7 @@ pub enum TrialError {
     },
     /// The role that inserted a message does not see it.
     #[error(
-        "a claim did not see a message that its own role had inserted, in a trial that was rolled back: row-level security on \
+        "a look did not show a message that its own role had inserted, in a trial that was rolled back: row-level security on \
          the outbox tables hides messages from it. Give the role BYPASSRLS, or make a policy that lets it see and change all rows"
     )]
     Hidden,
@@ -71,22 +81,13 @@ pub(crate) fn tried<T>(step: &'static str, outcome: Result<T, StoreError>) -> Re
 }
 
 impl Database {
-    /// Tries on the server what a poller does with a message, in a transaction that is rolled back: claim, mark,
-    /// settle, remove.
+    /// Tries on the server what a poller does with messages, in a transaction that is rolled back: look, claim,
+    /// mark, settle, remove.
     ///
     /// # Errors
     /// What the server, or the rights of the role, did not allow, and in which words.
     pub async fn trial(&self) -> Result<(), TrialError> {
         self.tried_store().await.map(drop)
-    }
-
-    /// The due rows of the outbox, for a poller that chooses among them.
-    pub fn due_rows(&self) -> Arc<dyn DueRows> {
-        match self {
-            Self::Postgres(pool) => Arc::new(PostgresStore::new(pool.clone())),
-            Self::MySql(pool) => Arc::new(MySqlStore::new(pool.clone())),
-            Self::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
-        }
     }
 
     /// The outbox for a poller, after such a trial.
@@ -126,8 +127,12 @@ pub(crate) struct Probe {
 }
 
 impl Probe {
-    /// The targets of the two messages: each is a tenant of its own, so that they take turns. Nobody dials them.
-    pub(crate) const TARGETS: [&str; 2] = ["https://nowhere.invalid", "https://elsewhere.invalid"];
+    /// The target of each message, which nobody dials, and its ordering key.
+    const MESSAGES: [(&str, Option<&str>); 3] = [
+        ("https://nowhere.invalid", None),
+        ("https://elsewhere.invalid", None),
+        ("https://nowhere.invalid", Some("outbox-trial")),
+    ];
 
     pub(crate) fn new() -> Self {
         let channel = ChannelTerms {
@@ -135,11 +140,8 @@ impl Probe {
             timeout: Duration::ZERO,
             max_attempts: 1,
             in_doubt: InDoubtPolicy::Resend,
-            on_dead_ordered: OnDeadOrdered::Continue,
-            room: 1,
-            most: 1,
+            on_dead_ordered: OnDeadOrdered::Halt,
             max_message_bytes: 1_000,
-            fair: true,
             on_dead: None,
         };
         let [.., high, low] = Uuid::new_v4().into_bytes();
@@ -151,25 +153,49 @@ impl Probe {
         TermId { shard: self.shard, epoch, holder: self.holders[holder].clone() }
     }
 
-    /// A request for one message, with no settling time to wait for.
-    pub(crate) fn request(&self, claim: ClaimId) -> ClaimRequest<'_> {
-        ClaimRequest {
-            claim,
-            limit: 1,
-            max_bytes: 1_000,
-            excluded: &[],
-            from: WalkStart::default(),
-            keys: KeyStretch::default(),
+    /// The terms of a claim with no settling time to wait for.
+    pub(crate) fn terms(&self) -> ClaimTerms<'_> {
+        ClaimTerms {
             channels: &self.channels,
-            closed: &[],
-            closed_channels: &[],
-            rooms: &[],
-            strangers: Strangers { rows: 1, bytes: 1_000, ask: false },
-            found: None,
-            turns: Some(Turns { from: 0, tenants: 1, served: &[], glance: false }),
-            unknown_channel_delay: Duration::ZERO,
+            timeout: Duration::ZERO,
             lease_ttl: Duration::ZERO,
             margin: Duration::ZERO,
+        }
+    }
+
+    pub(crate) async fn insert(&self, connection: &mut AnyConnection<'_>) -> Result<(), TrialError> {
+        for (target, key) in Self::MESSAGES {
+            let inserted = connection.changed(&INSERT, &[target.into(), key.into(), self.shard.into()]).await;
+            tried(ENQUEUE, inserted.map_err(failed("inserting a message")))?;
+        }
+        Ok(())
+    }
+
+    /// A look at the lanes of these headers.
+    pub(crate) fn lanes(headers: &[Header]) -> Vec<LaneLook> {
+        let look = |header: &Header| LaneLook { lane: header.lane.clone(), behind: WalkStart::default() };
+        headers.iter().map(look).collect()
+    }
+
+    /// Of what looks showed, the rows to claim: one without an ordering key, and one with. A look that claims finds the other one.
+    ///
+    /// # Errors
+    /// They did not show all three.
+    pub(crate) fn rows(unordered: &[Header], ordered: &[Header]) -> Result<[(MessageId, Revision); 2], TrialError> {
+        let ([first, _, ..], [keyed, ..]) = (unordered, ordered) else { return Err(TrialError::Hidden) };
+        Ok([first, keyed].map(|header| (header.id, header.revision)))
+    }
+
+    /// A look that claims what is not `known`.
+    pub(crate) fn look_and_claim<'a>(known: &'a [MessageId], terms: &'a ClaimTerms<'a>) -> LookAndClaim<'a> {
+        LookAndClaim {
+            claim: ClaimId::mint(),
+            behind: WalkStart::default(),
+            limit: MOST,
+            known,
+            not_of: &[],
+            up_to: MOST,
+            terms,
         }
     }
 
@@ -177,7 +203,7 @@ impl Probe {
     ///
     /// # Errors
     /// The claim brought no message.
-    pub(crate) fn deliveries(term: &TermId, claim: ClaimId, claimed: &Claimed) -> Result<Vec<Mark>, TrialError> {
+    pub(crate) fn deliveries(term: &TermId, claim: ClaimId, messages: &[Message]) -> Result<Vec<Mark>, TrialError> {
         let mark = |message: &Message| Mark {
             claim,
             id: message.id(),
@@ -199,8 +225,44 @@ impl Probe {
                 excerpt: None,
             },
         };
-        let marks: Vec<_> = claimed.messages.iter().map(mark).collect();
+        let marks: Vec<_> = messages.iter().map(mark).collect();
         if marks.is_empty() { Err(TrialError::Hidden) } else { Ok(marks) }
+    }
+}
+
+/// The same in the dialects that have no functions of their own.
+impl Probe {
+    /// Begins one of the terms.
+    pub(crate) async fn begin(&self, connection: &mut AnyConnection<'_>, holder: usize) -> Result<TermId, TrialError> {
+        let epoch = tried(TERM, mint(connection, self.shard, &self.holders[holder]).await)?;
+        Ok(self.term(Epoch(epoch), holder))
+    }
+
+    /// Claims the `rows`, and what another look found: as a look that claims does, and once more where its answer was lost. Returns
+    /// the marks of the rows.
+    pub(crate) async fn claim(
+        &self,
+        connection: &mut AnyConnection<'_>,
+        term: &TermId,
+        rows: &[(MessageId, Revision)],
+        found: Vec<Header>,
+    ) -> Result<Vec<Mark>, TrialError> {
+        let terms = self.terms();
+        let request = RowsToClaim { claim: ClaimId::mint(), rows, terms: &terms };
+        let messages = tried(CLAIM, claim(connection, term, &request).await)?;
+        let look = Self::look_and_claim(&[], &terms);
+        tried(CLAIM, is_made(connection, term, look.claim).await)?;
+        for found in [Some(found), None] {
+            tried(CLAIM, claim_all(connection, term, &look, found).await)?;
+        }
+        Self::deliveries(term, request.claim, &messages)
+    }
+
+    /// Settles what is not marked, in the second term, and removes what is.
+    pub(crate) async fn end(&self, mut connection: AnyConnection<'_>, marks: &[Mark]) -> Result<(), TrialError> {
+        self.begin(&mut connection, 1).await?;
+        tried(SETTLE, decide(&mut connection, self.shard, &self.channels).await)?;
+        prune(connection, marks).await
     }
 }
 

@@ -1,8 +1,8 @@
 -- The rows of a claim that may still be sent under it, given as pairs of id and revision. They come in any order, each with its
 -- place in the claim: to sort them would take a table with their bodies on disk. What is too large for its channel is not read,
--- and no body where ? is FALSE.
+-- and no body where they are not asked for.
 SELECT place, id, revision, idempotency_key, channel, target, destination, bytes, too_large,
-       IF(too_large OR NOT ?, '', CAST(payload AS CHAR)) AS payload, IF(too_large OR NOT ?, NULL, CAST(headers AS CHAR)) AS headers,
+       IF(too_large OR NOT ?3, '', CAST(payload AS CHAR)) AS payload, IF(too_large OR NOT ?3, NULL, CAST(headers AS CHAR)) AS headers,
        attempts, max_attempts,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) DIV 1000 AS expires_in_ms,
        TIMESTAMPDIFF(MICROSECOND, first_attempt_at, UTC_TIMESTAMP(6)) DIV 1000 AS retrying_for_ms,
@@ -19,10 +19,10 @@ FROM (
            o.tracestate,
            o.payload_bytes + OCTET_LENGTH(o.target) + COALESCE(OCTET_LENGTH(o.headers), 0) AS bytes,
            COALESCE(o.payload_bytes + OCTET_LENGTH(o.target) + COALESCE(OCTET_LENGTH(o.headers), 0) > c.most, FALSE) AS too_large
-    FROM JSON_TABLE(?, '$[*]' COLUMNS (
+    FROM JSON_TABLE(?1, '$[*]' COLUMNS (
              place FOR ORDINALITY, id bigint PATH '$[0]', revision integer PATH '$[1]')) sent
     STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
-    LEFT JOIN JSON_TABLE(?, '$[*]' COLUMNS (
+    LEFT JOIN JSON_TABLE(?2, '$[*]' COLUMNS (
              name varchar(64) CHARACTER SET utf8mb4 PATH '$.name', most bigint PATH '$.max_message_bytes')) c
            ON c.name = o.channel
 ) sized

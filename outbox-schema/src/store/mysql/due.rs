@@ -1,69 +1,48 @@
-//! Headers of due rows, and claims by ids. Looks are plain statements: they lock nothing. Each is sent with its values spelled
-//! out, so that the server plans it for these. Each is a range of an index: a branch for each priority, lane or key.
+//! Due rows on MySQL and MariaDB: looks on a session of their own, and claims by the statements that SQLite shares.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::mysql::MySqlRow;
-use sqlx::{AssertSqlSafe, FromRow};
 
-use super::claim::{self, Cancellations, DOING, hold_back_cancellations, lock_free, lock_term};
 use super::errors::failed;
-use super::glance::{channel_number, crc32};
-use super::{MySqlStore, Step, lowest};
-use crate::claim::Place;
-use crate::literal::{spelled_text, text};
+use super::looks::Looks;
+use super::{MySqlStore, Step};
+use crate::sql::AnyConnection;
+use crate::store::claim::{self, is_made};
 use crate::store::due::{
-    DueRows, Header, Lane, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
+    DueRows, Header, LOOKING, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
 };
-use crate::store::headers::{
-    HeaderRow, claim_found, due_of_keys, each_once, in_order, names_of, newest_of, ring_place,
-};
-use crate::store::steps::{Batch, ClaimTermRow, TermRow};
-use crate::store::wire::{ChannelRow, as_json};
-use crate::{ChannelTerms, Message, MessageId, Revision, Shard, StoreError, TermId, WalkStart};
+use crate::{ChannelTerms, Message, MessageId, Shard, StoreError, TermId, WalkStart};
 
-const LOOKING: &str = "looking for due messages";
-
-/// The most branches of a statement. Each opens the table once more.
-const BRANCHES: usize = 64;
-
-/// From 0001 to 9999, in microseconds since 1970.
-const CALENDAR: [i64; 2] = [-62_135_596_800_000_000, 253_402_300_799_999_999];
-
-const PRIORITIES: [i16; 4] = [3, 2, 1, 0];
+impl MySqlStore {
+    /// A session without a transaction: a look locks nothing.
+    async fn session(&self) -> Result<Step, StoreError> {
+        Step::open(&self.pool).await.map_err(|error| failed(LOOKING, error))
+    }
+}
 
 #[async_trait]
 impl DueRows for MySqlStore {
     async fn look(&self, shard: Shard, behind: WalkStart, limit: u32) -> Result<Vec<Header>, StoreError> {
-        self.due(shard, behind, limit, &[], &[]).await
+        let mut session = self.session().await?;
+        let headers = Looks(&mut session).look(shard, behind, limit, &[], &[]).await?;
+        session.finish();
+        Ok(headers)
     }
 
     async fn newest(&self, shard: Shard, limit: u32) -> Result<Vec<Header>, StoreError> {
-        let branch = |priority: &i16| {
-            let values = [shard.0.to_string(), priority.to_string(), (u64::from(limit) * 8).to_string()];
-            spelled_text(concat!(query!("mysql/due/shown"), query!("mysql/due/newest")), &values)
-        };
-        Ok(newest_of(self.headers(PRIORITIES.iter().map(branch).collect()).await?, limit))
+        let mut session = self.session().await?;
+        let headers = Looks(&mut session).newest(shard, limit).await?;
+        session.finish();
+        Ok(headers)
     }
 
     async fn look_at_lanes(&self, shard: Shard, lanes: &[LaneLook], limit: u32) -> Result<Vec<Header>, StoreError> {
-        let numbers: BTreeSet<i64> = lanes.iter().map(|look| number(&look.lane)).collect();
-        if numbers.is_empty() {
-            return Ok(Vec::new());
-        }
-        let list = numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let all = numbers.len() * usize::from(u16::MAX);
-        let priorities = due_priorities(self.turns(shard, format!("IN ({list})"), all).await?);
-        let mut branches = Vec::new();
-        for LaneLook { lane, behind } in lanes {
-            for priority in priorities.get(&number(lane)).into_iter().flatten() {
-                let place = usize::try_from(*priority).ok().and_then(|priority| behind.places()[priority]);
-                branches.push(lane_branch(shard, number(lane), *priority, place, Some(lane), limit));
-            }
-        }
-        Ok(in_order(self.headers(branches).await?))
+        let mut session = self.session().await?;
+        let headers = Looks(&mut session).look_at_lanes(shard, lanes, limit).await?;
+        session.finish();
+        Ok(headers)
     }
 
     async fn next_lanes(
@@ -73,24 +52,10 @@ impl DueRows for MySqlStore {
         lanes: u32,
         each: u32,
     ) -> Result<RingStep, StoreError> {
-        let from: i64 = from.and_then(|place| place.0.parse().ok()).unwrap_or(-1);
-        let most = lanes as usize * PRIORITIES.len();
-        let turns = self.turns(shard, format!("> {from}"), most).await?;
-        let mut numbers: Vec<i64> = turns.iter().map(|turn| turn.number).collect();
-        numbers.dedup();
-        let is_all = turns.len() < most && numbers.len() <= lanes as usize;
-        if turns.len() >= most && numbers.len() > 1 {
-            // The last one may have more priorities than were read.
-            numbers.pop();
-        }
-        numbers.truncate(lanes as usize);
-        let next = numbers.last().filter(|_| !is_all).map(|last| RingPlace(last.to_string()));
-        let priorities = due_priorities(turns);
-        let due = numbers.iter().filter_map(|number| Some((*number, priorities.get(number)?)));
-        let branches = due.flat_map(|(number, priorities)| {
-            priorities.iter().map(move |priority| lane_branch(shard, number, *priority, None, None, each))
-        });
-        Ok(RingStep { headers: in_order(self.headers(branches.collect()).await?), next })
+        let mut session = self.session().await?;
+        let step = Looks(&mut session).next_lanes(shard, from, lanes, each).await?;
+        session.finish();
+        Ok(step)
     }
 
     async fn next_keys(
@@ -101,53 +66,26 @@ impl DueRows for MySqlStore {
         each: u32,
         halting: &[String],
     ) -> Result<RingStep, StoreError> {
-        let (channel, key) = from.map_or_else(|| (String::new(), lowest(None)), names_of);
-        let values = [shard.0.to_string(), text(&key), text(&key), text(&channel), keys.to_string()];
-        let found: Vec<(String, String)> = self.rows(spelled_text(query!("mysql/due/next_keys"), &values)).await?;
-        let branch = |(channel, key): &(String, String)| {
-            let goes_on = if halting.contains(channel) { "FALSE" } else { "TRUE" };
-            let values = [shard.0.to_string(), text(key), text(channel), goes_on.to_owned(), each.to_string()];
-            spelled_text(concat!(query!("mysql/due/shown"), query!("mysql/due/look_at_keys")), &values)
-        };
-        let last = found.last().filter(|_| found.len() >= keys as usize);
-        let next = last.map(|(channel, key)| ring_place(channel, key));
-        Ok(RingStep { headers: due_of_keys(self.headers(found.iter().map(branch).collect()).await?), next })
+        let mut session = self.session().await?;
+        let step = Looks(&mut session).next_keys(shard, from, keys, each, halting).await?;
+        session.finish();
+        Ok(step)
     }
 
     async fn claim_rows(&self, term: &TermId, request: &RowsToClaim<'_>) -> Result<Vec<Message>, StoreError> {
-        let channels = as_json(DOING, &ChannelRow::all(request.terms.channels))?;
-        let mut step = self.begin(DOING).await?;
-        let messages = if lock_term(&mut step, term, request.claim).await? {
-            claim::made(&mut step, request.claim, &channels).await?
-        } else {
-            let fitting = fitting(&mut step, term, request.rows, &channels).await?;
-            let messages = if fitting.is_empty() {
-                Vec::new()
-            } else {
-                claim::read(&mut step, fitting.clone(), &channels).await?
-            };
-            if let Some(batch) = Batch::of_rows(DOING, &fitting, &messages, request.terms)? {
-                claim::insert(&mut step, term, request.claim, batch).await?;
-            }
-            messages
-        };
-        step.commit().await.map_err(|error| failed(DOING, error))?;
-        Ok(messages)
+        claim::claim_rows(&self.database(), term, request).await
     }
 
     async fn look_and_claim(&self, term: &TermId, request: &LookAndClaim<'_>) -> Result<LookedAndClaimed, StoreError> {
-        let values = [text(&request.claim.0.to_string()), term.shard.0.to_string()];
-        let found: Vec<ClaimTermRow> = self.rows(spelled_text(query!("mysql/due/term"), &values)).await?;
-        TermRow::require(found.first().map(|row| &row.term), term)?;
-        if found.first().is_some_and(|row| row.made) {
-            let again = RowsToClaim { claim: request.claim, rows: &[], terms: request.terms };
-            let messages = self.claim_rows(term, &again).await?;
-            let ids = text(&as_json(LOOKING, &messages.iter().map(Message::id).collect::<Vec<_>>())?);
-            let of_ids = spelled_text(concat!(query!("mysql/due/shown"), query!("mysql/due/by_ids")), &[ids]);
-            return Ok(LookedAndClaimed { headers: in_order(self.rows(of_ids).await?), messages });
-        }
-        let headers = self.due(term.shard, request.behind, request.limit, request.known, request.not_of).await?;
-        claim_found(self, term, request, headers).await
+        let LookAndClaim { claim, behind, limit, known, not_of, .. } = *request;
+        let mut session = self.session().await?;
+        let found = if is_made(&mut AnyConnection::MySql(&mut session), term, claim).await? {
+            None
+        } else {
+            Some(Looks(&mut session).look(term.shard, behind, limit, known, not_of).await?)
+        };
+        session.finish();
+        claim::claim_found(&self.database(), term, request, found).await
     }
 
     async fn defer_unknown(
@@ -157,163 +95,6 @@ impl DueRows for MySqlStore {
         channels: &[ChannelTerms],
         delay: Duration,
     ) -> Result<BTreeMap<String, u64>, StoreError> {
-        let doing = "deferring messages of unknown channels";
-        let channels = as_json(doing, &ChannelRow::all(channels))?;
-        let mut step = self.begin(doing).await?;
-        let locked: sqlx::Result<Option<TermRow>> =
-            sqlx::query_as(query!("mysql/poller/term_lock_shared")).bind(term.shard.0).fetch_optional(&mut *step).await;
-        TermRow::require(locked.map_err(|error| failed(doing, error))?.as_ref(), term)?;
-        let free: Vec<i64> = lock_free(&mut step, rows).await?.into_keys().collect();
-        let unknown: Vec<(i64, String)> = sqlx::query_as(query!("mysql/due/unknown"))
-            .bind(as_json(doing, &free)?)
-            .bind(&channels)
-            .bind(term.shard.0)
-            .fetch_all(&mut *step)
-            .await
-            .map_err(|error| failed(doing, error))?;
-        let deferred =
-            claim::defer(&mut step, term.shard, unknown.into_iter().collect(), ("[]", &channels), delay).await?;
-        step.commit().await.map_err(|error| failed(doing, error))?;
-        Ok(deferred)
+        claim::defer_unknown(&self.database(), term, rows, channels, delay).await
     }
-}
-
-impl MySqlStore {
-    async fn due(
-        &self,
-        shard: Shard,
-        behind: WalkStart,
-        limit: u32,
-        known: &[MessageId],
-        not_of: &[Lane],
-    ) -> Result<Vec<Header>, StoreError> {
-        let known = known.iter().map(|id| id.0.to_string());
-        let not_of = not_of.iter().map(|lane| text(&format!("{}\n{}", lane.channel, lane.tenant)));
-        let passed_over = [listed(known), listed(not_of)].concat();
-        let branch = |(priority, place): (i16, Option<Place>)| {
-            let mut values = vec![shard.0.to_string(), priority.to_string()];
-            values.extend(bounds(place));
-            values.extend(passed_over.iter().cloned());
-            values.push(limit.to_string());
-            spelled_text(concat!(query!("mysql/due/shown"), query!("mysql/due/look")), &values)
-        };
-        let branches = (0..).zip(behind.places()).map(branch).collect();
-        Ok(in_order(self.headers(branches).await?))
-    }
-
-    /// The rows of these branches, in no order.
-    async fn headers(&self, branches: Vec<String>) -> Result<Vec<HeaderRow>, StoreError> {
-        let mut headers = Vec::new();
-        for branches in branches.chunks(BRANCHES) {
-            headers.extend(self.rows(format!("({})", branches.join(")\nUNION ALL\n("))).await?);
-        }
-        Ok(headers)
-    }
-
-    async fn turns(&self, shard: Shard, which: String, most: usize) -> Result<Vec<TurnRow>, StoreError> {
-        let values = [shard.0.to_string(), which, most.to_string()];
-        self.rows(spelled_text(query!("mysql/due/next_lanes"), &values)).await
-    }
-
-    async fn rows<T: for<'r> FromRow<'r, MySqlRow>>(&self, statement: String) -> Result<Vec<T>, StoreError> {
-        let mut session = Step::open(&self.pool).await.map_err(|error| failed(LOOKING, error))?;
-        let rows = sqlx::raw_sql(AssertSqlSafe(statement)).fetch_all(&mut *session).await;
-        let rows = rows.map_err(|error| failed(LOOKING, error))?;
-        session.finish();
-        rows.iter().map(T::from_row).collect::<Result<_, _>>().map_err(|error| failed(LOOKING, error))
-    }
-}
-
-/// A number of lanes that has rows of that priority.
-#[derive(Debug, FromRow)]
-struct TurnRow {
-    #[sqlx(rename = "turn")]
-    number: i64,
-    priority: i16,
-    due: bool,
-}
-
-/// The priorities of each number of which rows are due. Nobody looks at others than the four that there are.
-fn due_priorities(turns: Vec<TurnRow>) -> HashMap<i64, Vec<i16>> {
-    let mut due: HashMap<_, Vec<_>> = HashMap::new();
-    for turn in turns.into_iter().filter(|turn| turn.due && PRIORITIES.contains(&turn.priority)) {
-        due.entry(turn.number).or_default().push(turn.priority);
-    }
-    due
-}
-
-/// The number of a lane: the column `turn`. Others may share it.
-fn number(lane: &Lane) -> i64 {
-    channel_number(&lane.channel) << 32 | crc32(&lane.tenant)
-}
-
-/// The first rows of a lane, or of all that share a number.
-fn lane_branch(
-    shard: Shard,
-    number: i64,
-    priority: i16,
-    behind: Option<Place>,
-    lane: Option<&Lane>,
-    limit: u32,
-) -> String {
-    let mut values = vec![shard.0.to_string(), number.to_string(), priority.to_string()];
-    values.extend(bounds(behind));
-    let (channel, tenant) = lane.map_or(("", ""), |lane| (&lane.channel, &lane.tenant));
-    values.extend([truth(lane.is_none()), text(channel), text(tenant), limit.to_string()]);
-    spelled_text(concat!(query!("mysql/due/shown"), query!("mysql/due/look_at_lanes")), &values)
-}
-
-/// The values of the condition that rows lie behind a place.
-fn bounds(place: Option<Place>) -> [String; 5] {
-    let Place { us, id } = place.unwrap_or(Place { us: i64::MIN, id: i64::MIN });
-    let [first, last] = CALENDAR;
-    let at = if us == i64::MIN {
-        "'0000-00-00 00:00:00'".to_owned()
-    } else {
-        format!("TIMESTAMP'1970-01-01 00:00:00' + INTERVAL {} MICROSECOND", us.clamp(first, last))
-    };
-    let any = truth(place.is_none());
-    [any.clone(), at.clone(), any, at, id.to_string()]
-}
-
-/// Whether a list is empty, and its values. An empty one has a NULL, since SQL knows no empty lists.
-fn listed(values: impl Iterator<Item = String>) -> [String; 2] {
-    let values: Vec<_> = values.collect();
-    if values.is_empty() { [truth(true), "NULL".to_owned()] } else { [truth(false), values.join(", ")] }
-}
-
-fn truth(is: bool) -> String {
-    if is { "TRUE" } else { "FALSE" }.to_owned()
-}
-
-#[derive(Debug, FromRow)]
-struct FittingRow {
-    place: i64,
-    id: i64,
-    revision: i32,
-}
-
-/// Those of the rows that a claim may take, in their order. Beside a cancellation, it locks them until the claim has committed,
-/// so that no application cancels them meanwhile. Rows that another transaction has locked are left alone.
-async fn fitting(
-    step: &mut Step,
-    term: &TermId,
-    rows: &[(MessageId, Revision)],
-    channels: &str,
-) -> Result<Vec<(i64, i32)>, StoreError> {
-    let mut rows = each_once(rows);
-    if let Cancellations::Open = hold_back_cancellations(step, term).await? {
-        let ids: Vec<_> = rows.iter().map(|(id, _)| MessageId(*id)).collect();
-        let free = lock_free(step, &ids).await?;
-        rows.retain(|(id, _)| free.contains_key(id));
-    }
-    let mut fitting: Vec<FittingRow> = sqlx::query_as(query!("mysql/due/claim_rows"))
-        .bind(as_json(DOING, &rows)?)
-        .bind(channels)
-        .bind(term.shard.0)
-        .fetch_all(&mut **step)
-        .await
-        .map_err(|error| failed(DOING, error))?;
-    fitting.sort_unstable_by_key(|row| row.place);
-    Ok(fitting.into_iter().map(|row| (row.id, row.revision)).collect())
 }

@@ -2,10 +2,9 @@
 //! `session.sql`). It locks first and reads in later statements, each of which sees what was committed before it began.
 //! A group travels as one JSON text in one statement: neither server has arrays, and the two share no RETURNING.
 
-mod claim;
 mod due;
 pub(super) mod errors;
-mod glance;
+mod looks;
 mod mark;
 mod trial;
 
@@ -17,16 +16,10 @@ use crate::mark::MarkReport;
 use crate::session::Session;
 use crate::silence::distrust;
 use crate::store::wire::as_json;
-use crate::store::{Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups, hidden, settle, term, unmarked};
-use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, MessageId, OrderingKey, Shard, Store,
-    StoreError, TermEnd, TermId,
-};
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
+use crate::{ChannelTerms, ClaimId, Database, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd, TermId};
 
 use self::errors::failed;
-
-/// More characters than a key can have.
-const LONGEST_KEY: usize = 256;
 
 /// One step of the protocol on one connection.
 type Step = Session<MySql>;
@@ -51,7 +44,7 @@ impl MySqlStore {
         Step::begin(&self.pool, query!("mysql/poller/begin")).await.map_err(|error| failed(doing, error))
     }
 
-    /// Gives rows with a priority that no claim looks at, some at each term, the nearest one that there is.
+    /// Gives rows with a priority that no look is for, some at each term, the nearest one that there is.
     async fn mend_priorities(&self, shard: Shard) -> Result<(), StoreError> {
         const DOING: &str = "mending priorities";
         let mut step = self.begin(DOING).await?;
@@ -81,16 +74,8 @@ impl Store for MySqlStore {
         term::end(&self.database(), term, end, counts).await
     }
 
-    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
-        self.claim_in_steps(term, request).await
-    }
-
     async fn release(&self, shard: Shard, claim: ClaimId) -> Result<(), StoreError> {
         term::release(&self.database(), shard, claim).await
-    }
-
-    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
-        hidden::look(&self.database(), shard, look).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {
@@ -122,15 +107,4 @@ impl Store for MySqlStore {
     fn distrust(&self) {
         distrust(&self.pool);
     }
-}
-
-/// The lowest key of the stretch, in the order of the column. That compares by code points, as if short keys were
-/// filled up with spaces. So the lowest key of all is not the empty one.
-fn lowest(from: Option<&OrderingKey>) -> String {
-    from.map_or_else(|| "\0".repeat(LONGEST_KEY), |key| key.ordering_key.clone())
-}
-
-/// The first key behind the stretch. None: higher than all keys.
-fn highest(until: Option<&OrderingKey>) -> String {
-    until.map_or_else(|| char::MAX.to_string().repeat(LONGEST_KEY), |key| key.ordering_key.clone())
 }

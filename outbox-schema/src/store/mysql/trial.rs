@@ -1,15 +1,13 @@
 //! The trial of a poller's work on MySQL and MariaDB.
 
-use super::claim::ClaimParameters;
-use super::errors::failed;
+use super::looks::Looks;
 use super::mark::write;
 use super::{MySqlStore, Step};
 use crate::sql::AnyConnection;
-use crate::store::settle::decide;
+use crate::store::due::Header;
 use crate::store::steps::MarkGroup;
-use crate::store::term::mint;
-use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
-use crate::{ClaimId, ClaimRequest, Claimed, Epoch, StoreError, TermId};
+use crate::store::trial::{ENQUEUE, LOOK, MARK, MOST, Probe, TrialError, tried};
+use crate::{StoreError, WalkStart};
 
 impl MySqlStore {
     pub(crate) async fn trial(&self) -> Result<(), TrialError> {
@@ -23,26 +21,22 @@ impl MySqlStore {
 
 async fn life(step: &mut Step) -> Result<(), TrialError> {
     let probe = Probe::new();
-    for target in Probe::TARGETS {
-        let inserted =
-            sqlx::query(query!("mysql/poller/trial")).bind(target).bind(probe.shard.0).execute(&mut **step).await;
-        tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
-    }
-    let first = probe.term(Epoch(tried(TERM, begin(step, &probe, 0).await)?), 0);
-    let claimed = ClaimId::mint();
-    let delivered = tried(CLAIM, claim(step, &first, &probe.request(claimed)).await)?;
-    let marks = Probe::deliveries(&first, claimed, &delivered)?;
+    probe.insert(&mut AnyConnection::MySql(step)).await?;
+    let first = probe.begin(&mut AnyConnection::MySql(step), 0).await?;
+    let (unordered, ordered) = tried(LOOK, looked(&mut Looks(step), &probe).await)?;
+    let rows = Probe::rows(&unordered, &ordered)?;
+    let other = Looks(step).look(probe.shard, WalkStart::default(), MOST, &[rows[0].0], &[]).await;
+    let marks = probe.claim(&mut AnyConnection::MySql(step), &first, &rows, tried(LOOK, other)?).await?;
     tried(MARK, write(step, &MarkGroup::of(&marks), Vec::new()).await)?;
-    tried(CLAIM, claim(step, &first, &probe.request(ClaimId::mint())).await)?;
-    tried(TERM, begin(step, &probe, 1).await)?;
-    tried(SETTLE, decide(&mut AnyConnection::MySql(step), probe.shard, &probe.channels).await)?;
-    prune(AnyConnection::MySql(step), &marks).await
+    probe.end(AnyConnection::MySql(step), &marks).await
 }
 
-async fn begin(step: &mut Step, probe: &Probe, holder: usize) -> Result<i64, StoreError> {
-    mint(&mut AnyConnection::MySql(step), probe.shard, &probe.holders[holder]).await
-}
-
-async fn claim(step: &mut Step, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
-    ClaimParameters::of(term, request)?.claim(step).await
+/// Looks in each way at what is due: without an ordering key, and with.
+async fn looked(looks: &mut Looks<'_>, probe: &Probe) -> Result<(Vec<Header>, Vec<Header>), StoreError> {
+    let unordered = looks.look(probe.shard, WalkStart::default(), MOST, &[], &[]).await?;
+    looks.newest(probe.shard, MOST).await?;
+    looks.look_at_lanes(probe.shard, &Probe::lanes(&unordered), MOST).await?;
+    looks.next_lanes(probe.shard, None, MOST, MOST).await?;
+    let step = looks.next_keys(probe.shard, None, MOST, MOST, &probe.terms().halting()).await?;
+    Ok((unordered, step.headers))
 }

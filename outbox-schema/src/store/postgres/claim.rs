@@ -1,215 +1,98 @@
-//! Claims: made, and read again where the answer was lost.
+//! Claims: functions, each one round trip, and what their rows say.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::HashSet;
 
-use sqlx::PgConnection;
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryAs;
+use sqlx::{FromRow, PgConnection, Postgres};
 
-use super::claimed::ClaimedRow;
-use super::errors::{failed, fenced, is_lost};
-use super::{PostgresStore, names};
-use crate::store::fitting::Fitting;
-use crate::store::rows::{Met, by_channel};
-use crate::store::steps::longest_timeout;
+use super::errors::failed;
+use super::looks::{At, places};
+use super::names;
+use crate::store::due::{ClaimTerms, LookAndClaim, LookedAndClaimed, Names, RowsToClaim};
 use crate::store::wire::millis_i64;
-use crate::{ChannelTerms, ClaimRequest, Claimed, OnDeadOrdered, StoreError, TermId};
+use crate::{ClaimId, Message, StoreError, TermId};
 
-const DOING: &str = "claiming due messages";
+pub(super) const READING: &str = "reading what a claimed message says";
 
-impl PostgresStore {
-    /// Claims what is due. Where the request says what it found before, chooses from that.
-    pub(super) async fn claim_in_one_call(
-        &self,
-        term: &TermId,
-        request: &ClaimRequest<'_>,
-    ) -> Result<Claimed, StoreError> {
-        let Some(found) = request.found else {
-            return Ok(ClaimedRow::split(self.rows(term, request, None).await?, request));
-        };
-        let mut chosen = Fitting::of(found.0.clone(), request, request.from);
-        let met = std::mem::take(&mut chosen.met);
-        let deferred = if met.is_empty() { BTreeMap::new() } else { self.defer(term, request, &met).await? };
-        let nothing = chosen.taken.is_empty();
-        let rows = if nothing { Vec::new() } else { self.rows(term, request, Some(&chosen)).await? };
-        Ok(Claimed { deferred, ..ClaimedRow::chosen(rows, chosen) })
+/// The statement of a claim, with its parameters.
+pub(super) type Claim = QueryAs<'static, Postgres, DueMessage, PgArguments>;
+
+/// A row that was claimed, or shown.
+#[derive(Debug, FromRow)]
+pub(super) struct DueMessage {
+    claimed: bool,
+    pub(super) place: i64,
+    priority: i16,
+    available_at: At,
+    #[sqlx(flatten)]
+    message: Message,
+}
+
+impl DueMessage {
+    pub(super) fn claimed(rows: Vec<Self>) -> Vec<Message> {
+        rows.into_iter().filter(|row| row.claimed).map(|row| row.message).collect()
     }
 
-    /// Moves rows of unknown channels that an earlier look `met` out of the way. Returns how many of each channel.
-    async fn defer(
-        &self,
-        term: &TermId,
-        request: &ClaimRequest<'_>,
-        met: &Met,
-    ) -> Result<BTreeMap<String, u64>, StoreError> {
-        let mut step = self.session(true).await.map_err(|error| failed(DOING, error))?;
-        sqlx::query(query!("postgres/poller/require_term"))
-            .bind(term.shard.0)
-            .bind(term.epoch.0)
-            .bind(term.holder.as_str())
-            .execute(&mut *step)
-            .await
-            .map_err(|error| fenced(term, DOING, error))?;
-        let channels: Vec<String> = sqlx::query_scalar(query!("postgres/poller/defer"))
-            .bind(term.shard.0)
-            .bind(met.keys().copied().collect::<Vec<_>>())
-            .bind(request.excluded.iter().map(|id| id.0).collect::<Vec<_>>())
-            .bind(names(request.channels))
-            .bind(millis_i64(request.unknown_channel_delay))
-            .fetch_all(&mut *step)
-            .await
-            .map_err(|error| failed(DOING, error))?;
-        step.commit().await.map_err(|error| failed(DOING, error))?;
-        Ok(by_channel(channels.into_iter()))
-    }
-
-    /// The rows that a claim took and met, or those of the `chosen` that it took.
-    async fn rows(
-        &self,
-        term: &TermId,
-        request: &ClaimRequest<'_>,
-        chosen: Option<&Fitting>,
-    ) -> Result<Vec<ClaimedRow>, StoreError> {
-        let mut connection = self.of_the_loop.take_unasked().await.map_err(|error| failed(DOING, error))?;
-        let mut rows = asked(&mut connection, term, request, chosen, true).await;
-        // The claim may have been made. A repeat under its id makes it only once.
-        if rows.as_ref().is_err_and(is_lost) {
-            connection = self.of_the_loop.make().await.map_err(|error| failed(DOING, error))?;
-            rows = asked(&mut connection, term, request, chosen, true).await;
-        }
-        let rows = rows.map_err(|error| match error.as_database_error() {
-            // An earlier try of the same claim has committed meanwhile. The next try finds it.
-            Some(database) if database.is_unique_violation() => {
-                StoreError::Unavailable { doing: DOING, source: error.into() }
-            }
-            Some(_) | None => fenced(term, DOING, error),
-        });
-        let rows = match rows {
-            Err(StoreError::Refused { .. }) => apart(&mut connection, term, request, chosen).await?,
-            rows => rows?,
-        };
-        self.of_the_loop.keep(connection);
-        Ok(rows)
+    /// What a look that claims found, and claimed.
+    pub(super) fn looked_and_claimed(mut rows: Vec<Self>) -> LookedAndClaimed {
+        rows.sort_by_key(|row| (Reverse(row.priority), row.available_at, row.message.id));
+        let mut names = Names::default();
+        let headers = rows.iter().map(|row| names.header(&row.message, row.priority, row.available_at.0)).collect();
+        LookedAndClaimed { headers, messages: Self::claimed(rows) }
     }
 }
 
-/// Claims rows that the database cannot give all together, and reads each by itself.
-async fn apart(
-    connection: &mut PgConnection,
-    term: &TermId,
-    request: &ClaimRequest<'_>,
-    chosen: Option<&Fitting>,
-) -> Result<Vec<ClaimedRow>, StoreError> {
-    let doing = "reading what a claimed message says";
-    let rows = asked(connection, term, request, chosen, false).await;
-    let mut rows = rows.map_err(|error| fenced(term, doing, error))?;
-    for message in rows.iter_mut().filter(|row| row.is_claimed()).map(ClaimedRow::message) {
+/// A statement that claims, with the parameters that all such have: with what rows say, or without.
+fn claiming(statement: &'static str, (term, claim, terms): (&TermId, ClaimId, &ClaimTerms<'_>), bodies: bool) -> Claim {
+    sqlx::query_as(statement)
+        .bind(term.shard.0)
+        .bind(term.epoch.0)
+        .bind(term.holder.as_str().to_owned())
+        .bind(claim.0)
+        .bind(names(terms.channels))
+        .bind(terms.channels.iter().map(|channel| channel.max_message_bytes.cast_signed()).collect::<Vec<_>>())
+        .bind(terms.halting())
+        .bind(terms.at_most_once())
+        .bind(millis_i64(terms.timeout))
+        .bind(millis_i64(terms.margin))
+        .bind(millis_i64(terms.lease_ttl))
+        .bind(bodies)
+}
+
+pub(super) fn claim_rows(term: &TermId, request: &RowsToClaim<'_>, bodies: bool) -> Claim {
+    let mut once = HashSet::new();
+    let (ids, revisions): (Vec<i64>, Vec<i32>) =
+        request.rows.iter().filter(|(id, _)| once.insert(*id)).map(|(id, revision)| (id.0, revision.0)).unzip();
+    let statement = concat!(query!("postgres/due/message"), query!("postgres/due/claim_rows"));
+    claiming(statement, (term, request.claim, request.terms), bodies).bind(ids).bind(revisions)
+}
+
+pub(super) fn look_and_claim(term: &TermId, request: &LookAndClaim<'_>, bodies: bool) -> Claim {
+    let (ats, places) = places(&request.behind);
+    let statement = concat!(query!("postgres/due/message"), query!("postgres/due/look_and_claim"));
+    claiming(statement, (term, request.claim, request.terms), bodies)
+        .bind(ats)
+        .bind(places)
+        .bind(i64::from(request.limit))
+        .bind(request.known.iter().map(|id| id.0).collect::<Vec<_>>())
+        .bind(request.not_of.iter().map(|lane| lane.channel.to_string()).collect::<Vec<_>>())
+        .bind(request.not_of.iter().map(|lane| lane.tenant.to_string()).collect::<Vec<_>>())
+        .bind(i64::from(request.up_to))
+}
+
+/// Reads each body by itself, since the database cannot give all together.
+pub(super) async fn apart(connection: &mut PgConnection, rows: &mut [DueMessage]) -> Result<(), StoreError> {
+    for message in rows.iter_mut().filter(|row| row.claimed).map(|row| &mut row.message) {
         if !message.too_large {
             let body = sqlx::query_as(query!("postgres/poller/claimed_body"))
                 .bind(message.id)
                 .bind(message.revision)
                 .fetch_one(&mut *connection)
                 .await;
-            message.read_apart(body.map_err(|error| failed(doing, error)))?;
+            message.read_apart(body.map_err(|error| failed(READING, error)))?;
         }
     }
-    Ok(rows)
-}
-
-/// One call of a claim: of what it takes and meets, or of those of the `chosen` that it takes.
-pub(super) async fn asked(
-    connection: &mut PgConnection,
-    term: &TermId,
-    request: &ClaimRequest<'_>,
-    chosen: Option<&Fitting>,
-    bodies: bool,
-) -> sqlx::Result<Vec<ClaimedRow>> {
-    match chosen {
-        None => claimed(connection, term, request, bodies).await,
-        Some(chosen) => claimed_of(connection, term, request, chosen, bodies).await,
-    }
-}
-
-/// Those rows that a claim takes of what it found before, with what they say, or without the `bodies`.
-async fn claimed_of(
-    connection: &mut PgConnection,
-    term: &TermId,
-    request: &ClaimRequest<'_>,
-    chosen: &Fitting,
-    bodies: bool,
-) -> sqlx::Result<Vec<ClaimedRow>> {
-    let closed = longest_timeout(&chosen.taken, request).saturating_add(request.margin);
-    sqlx::query_as(concat!(query!("postgres/poller/claim_columns"), query!("postgres/poller/claim_found")))
-        .bind(term.shard.0)
-        .bind(term.epoch.0)
-        .bind(term.holder.as_str())
-        .bind(request.claim.0)
-        .bind(chosen.taken.iter().map(|row| row.id).collect::<Vec<_>>())
-        .bind(chosen.taken.iter().map(|row| row.revision).collect::<Vec<_>>())
-        .bind(names(request.channels))
-        .bind(most_bytes(request.channels))
-        .bind(request.at_most_once())
-        .bind(millis_i64(closed.saturating_add(request.lease_ttl)))
-        .bind(millis_i64(closed))
-        .bind(bodies)
-        .bind(millis_i64(request.margin))
-        .fetch_all(connection)
-        .await
-}
-
-/// The rows that a claim took and met, with what they say, or without the `bodies`.
-async fn claimed(
-    connection: &mut PgConnection,
-    term: &TermId,
-    request: &ClaimRequest<'_>,
-    bodies: bool,
-) -> sqlx::Result<Vec<ClaimedRow>> {
-    let served = request.turns.map_or(&[][..], |turns| turns.served);
-    sqlx::query_as(concat!(query!("postgres/poller/claim_columns"), query!("postgres/poller/claim")))
-        .bind(term.shard.0)
-        .bind(term.epoch.0)
-        .bind(term.holder.as_str())
-        .bind(request.claim.0)
-        .bind(request.limit.cast_signed())
-        .bind(request.max_bytes.cast_signed())
-        .bind(request.excluded.iter().map(|id| id.0).collect::<Vec<_>>())
-        .bind(names(request.channels))
-        .bind(request.channels.iter().map(|channel| millis_i64(channel.timeout)).collect::<Vec<_>>())
-        .bind(request.channels.iter().map(|channel| channel.room.cast_signed()).collect::<Vec<_>>())
-        .bind(request.channels.iter().map(|channel| channel.most.cast_signed()).collect::<Vec<_>>())
-        .bind(most_bytes(request.channels))
-        .bind(halting(request.channels))
-        .bind(request.unfair())
-        .bind(request.at_most_once())
-        .bind(request.closed)
-        .bind(request.closed_channels)
-        .bind(request.rooms.iter().map(|room| room.destination.clone()).collect::<Vec<_>>())
-        .bind(request.rooms.iter().map(|room| room.room.cast_signed()).collect::<Vec<_>>())
-        .bind(request.strangers.rows.cast_signed())
-        .bind(request.strangers.bytes.cast_signed())
-        .bind(request.strangers.ask)
-        .bind(request.turns.map(|turns| turns.from.cast_signed()))
-        .bind(request.turns.map(|turns| if turns.glance { 0 } else { turns.tenants.cast_signed() }))
-        .bind(served.iter().map(|tenant| tenant.channel.as_str()).collect::<Vec<_>>())
-        .bind(served.iter().map(|tenant| tenant.name.as_str()).collect::<Vec<_>>())
-        .bind(millis_i64(request.unknown_channel_delay))
-        .bind(millis_i64(request.lease_ttl))
-        .bind(millis_i64(request.margin))
-        .bind(request.from.places().map(|place| place.map(|place| place.us)).to_vec())
-        .bind(request.from.places().map(|place| place.map(|place| place.id)).to_vec())
-        .bind(request.keys.from.map(|key| &key.channel))
-        .bind(request.keys.from.map(|key| &key.ordering_key))
-        .bind(request.keys.until.map(|key| &key.channel))
-        .bind(request.keys.until.map(|key| &key.ordering_key))
-        .bind(bodies)
-        .fetch_all(connection)
-        .await
-}
-
-fn most_bytes(channels: &[ChannelTerms]) -> Vec<i64> {
-    channels.iter().map(|channel| channel.max_message_bytes.cast_signed()).collect()
-}
-
-/// The channels in which a dead letter halts its ordering key.
-fn halting(channels: &[ChannelTerms]) -> Vec<String> {
-    let halting = channels.iter().filter(|channel| channel.on_dead_ordered == OnDeadOrdered::Halt);
-    halting.map(|channel| channel.name.clone()).collect()
+    Ok(())
 }

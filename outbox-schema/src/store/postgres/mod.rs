@@ -2,9 +2,9 @@
 //! round trip. Every statement in it reads what was committed before that statement began, after the locks are held.
 
 mod claim;
-mod claimed;
 mod due;
 pub(super) mod errors;
+mod looks;
 mod loop_connection;
 mod mark;
 mod trial;
@@ -23,12 +23,10 @@ use crate::silence::distrust;
 use crate::sql::AnyConnection;
 use crate::store::rows::DecidedRow;
 use crate::store::term::{DESTINATIONS_KNOWN, destinations, release, states};
-use crate::store::{
-    Decided, Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups, dead, hidden, outcomes, settle, unmarked,
-};
+use crate::store::{Decided, OpenedTerm, Settlement, TermCounts, Wakeups, dead, outcomes, settle, unmarked};
 use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId, Shard,
-    Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId, Shard, Store, StoreError, TermEnd,
+    TermId,
 };
 
 /// The outbox in a PostgreSQL database.
@@ -141,16 +139,8 @@ impl Store for PostgresStore {
         Ok(())
     }
 
-    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
-        self.claim_in_one_call(term, request).await
-    }
-
     async fn release(&self, shard: Shard, claim: ClaimId) -> Result<(), StoreError> {
         release(&Database::Postgres(self.pool.clone()), shard, claim).await
-    }
-
-    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
-        hidden::look(&Database::Postgres(self.pool.clone()), shard, look).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {

@@ -1,16 +1,18 @@
 //! The trial of a poller's work on PostgreSQL.
 
+use sqlx::postgres::PgRow;
 use sqlx::{Executor, PgConnection};
 
-use super::claim::asked;
+use super::claim::{Claim, DueMessage, claim_rows, look_and_claim};
 use super::errors::{failed, fenced};
+use super::looks::{self, Look, headers, keys_step, lanes_step, newest_of};
 use super::mark::mark_in_trial;
 use super::{PostgresStore, begun, ended, settled};
 use crate::sql::AnyConnection;
 use crate::store::TermCounts;
-use crate::store::fitting::Fitting;
-use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
-use crate::{ClaimId, ClaimRequest, Claimed, StoreError, Strangers, TermEnd, TermId};
+use crate::store::due::{CLAIMING, Header, LOOKING, RowsToClaim};
+use crate::store::trial::{CLAIM, ENQUEUE, LOOK, MARK, MOST, Probe, SETTLE, TERM, TrialError, prune, tried};
+use crate::{ClaimId, StoreError, TermEnd, TermId, WalkStart};
 
 const BEGINNING: &str = "beginning";
 
@@ -33,38 +35,41 @@ impl PostgresStore {
 
 async fn life(connection: &mut PgConnection) -> Result<(), TrialError> {
     let probe = Probe::new();
-    for target in Probe::TARGETS {
-        let inserted = sqlx::query(query!("postgres/poller/trial"))
-            .bind(target)
-            .bind(probe.shard.0)
-            .execute(&mut *connection)
-            .await;
-        tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
-    }
+    probe.insert(&mut AnyConnection::Postgres(connection)).await?;
     let first = probe.term(tried(TERM, begun(connection, probe.shard, &probe.holders[0]).await)?.epoch, 0);
-    let claimed = ClaimId::mint();
-    let delivered = tried(CLAIM, claim(connection, &first, &probe.request(claimed)).await)?;
-    let marks = Probe::deliveries(&first, claimed, &delivered)?;
+    let (unordered, ordered) = tried(LOOK, looked(connection, &probe).await)?;
+    let rows = Probe::rows(&unordered, &ordered)?;
+    let terms = probe.terms();
+    let request = RowsToClaim { claim: ClaimId::mint(), rows: &rows, terms: &terms };
+    let messages = tried(CLAIM, claimed(connection, &first, claim_rows(&first, &request, true)).await)?;
+    let marks = Probe::deliveries(&first, request.claim, &DueMessage::claimed(messages))?;
+    let known = rows.map(|(id, _)| id);
+    let other = look_and_claim(&first, &Probe::look_and_claim(&known, &terms), true);
+    tried(CLAIM, claimed(connection, &first, other).await)?;
     tried(MARK, mark_in_trial(connection, &marks).await)?;
-    // Another message, of a stranger: the claim asks, and is made again.
-    let ask = Strangers { rows: 0, bytes: 0, ask: true };
-    let request = ClaimRequest { strangers: ask, ..probe.request(ClaimId::mint()) };
-    let met = tried(CLAIM, claim(connection, &first, &request).await)?;
-    let request = ClaimRequest { found: Some(&met.found), ..probe.request(request.claim) };
-    tried(CLAIM, claim(connection, &first, &request).await)?;
     tried(TERM, ended(connection, &first, TermEnd::Shutdown, TermCounts::default()).await)?;
     let second = probe.term(tried(TERM, begun(connection, probe.shard, &probe.holders[1]).await)?.epoch, 1);
     tried(SETTLE, settled(&mut *connection, &second, &probe.channels).await)?;
     prune(AnyConnection::Postgres(connection), &marks).await
 }
 
-async fn claim(
-    connection: &mut PgConnection,
-    term: &TermId,
-    request: &ClaimRequest<'_>,
-) -> Result<Claimed, StoreError> {
-    let chosen = request.found.map(|found| Fitting::of(found.0.clone(), request, request.from));
-    let rows = asked(connection, term, request, chosen.as_ref(), true).await;
-    let rows = rows.map_err(|error| fenced(term, "claiming", error))?;
-    Ok(super::claimed::ClaimedRow::split(rows, request))
+/// Looks in each way at what is due: without an ordering key, and with.
+async fn looked(connection: &mut PgConnection, probe: &Probe) -> Result<(Vec<Header>, Vec<Header>), StoreError> {
+    let shard = probe.shard;
+    let unordered = headers(&rows(connection, looks::look(shard, &WalkStart::default(), MOST)).await?)?;
+    newest_of(&rows(connection, looks::newest(shard, MOST)).await?, MOST)?;
+    let lanes = Probe::lanes(&unordered);
+    headers(&rows(connection, looks::look_at_lanes(shard, &lanes, MOST)).await?)?;
+    lanes_step(&rows(connection, looks::next_lanes(shard, None, MOST, MOST)).await?)?;
+    let halting = probe.terms().halting();
+    let step = keys_step(&rows(connection, looks::next_keys(shard, None, MOST, MOST, &halting)).await?)?;
+    Ok((unordered, step.headers))
+}
+
+async fn rows(connection: &mut PgConnection, look: Look) -> Result<Vec<PgRow>, StoreError> {
+    look.fetch_all(connection).await.map_err(|error| failed(LOOKING, error))
+}
+
+async fn claimed(connection: &mut PgConnection, term: &TermId, claim: Claim) -> Result<Vec<DueMessage>, StoreError> {
+    claim.fetch_all(connection).await.map_err(|error| fenced(term, CLAIMING, error))
 }

@@ -2,10 +2,9 @@
 //! `BEGIN IMMEDIATE`. There is one writer at a time, so the lock of the whole file stands for all other locks. What the
 //! transaction reads cannot change until it ends.
 
-mod claim;
 mod due;
 pub(super) mod errors;
-mod glance;
+mod looks;
 mod mark;
 mod trial;
 
@@ -14,11 +13,8 @@ use sqlx::{SqlitePool, SqliteTransaction};
 
 use crate::destination::DestinationState;
 use crate::mark::MarkReport;
-use crate::store::{Hidden, HiddenLook, OpenedTerm, Settlement, TermCounts, Wakeups, hidden, settle, term, unmarked};
-use crate::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Database, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd,
-    TermId,
-};
+use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
+use crate::{ChannelTerms, ClaimId, Database, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd, TermId};
 
 use self::errors::failed;
 
@@ -26,13 +22,12 @@ use self::errors::failed;
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     pool: SqlitePool,
-    cursors: claim::Cursors,
 }
 
 impl SqliteStore {
     /// The store behind `pool`, whose connections were made by [`crate::Database::connect`].
     pub fn new(pool: SqlitePool) -> Self {
-        Self { pool, cursors: claim::Cursors::default() }
+        Self { pool }
     }
 
     fn database(&self) -> Database {
@@ -55,16 +50,8 @@ impl Store for SqliteStore {
         term::end(&self.database(), term, end, counts).await
     }
 
-    async fn claim(&self, term: &TermId, request: &ClaimRequest<'_>) -> Result<Claimed, StoreError> {
-        self.claim_in_steps(term, request).await
-    }
-
     async fn release(&self, shard: Shard, claim: ClaimId) -> Result<(), StoreError> {
         term::release(&self.database(), shard, claim).await
-    }
-
-    async fn hidden(&self, shard: Shard, look: &HiddenLook<'_>) -> Result<Hidden, StoreError> {
-        hidden::look(&self.database(), shard, look).await
     }
 
     async fn destinations(&self, names: &[String]) -> Result<Vec<DestinationState>, StoreError> {

@@ -3,15 +3,13 @@
 use sqlx::SqliteTransaction;
 
 use super::SqliteStore;
-use super::claim::{ClaimParameters, Cursors};
-use super::errors::failed;
+use super::looks::Looks;
 use super::mark::write;
 use crate::sql::AnyConnection;
-use crate::store::settle::decide;
+use crate::store::due::Header;
 use crate::store::steps::MarkGroup;
-use crate::store::term::mint;
-use crate::store::trial::{CLAIM, ENQUEUE, MARK, Probe, SETTLE, TERM, TrialError, prune, tried};
-use crate::{ClaimId, ClaimRequest, Claimed, Epoch, StoreError, TermId};
+use crate::store::trial::{ENQUEUE, LOOK, MARK, MOST, Probe, TrialError, tried};
+use crate::{StoreError, WalkStart};
 
 impl SqliteStore {
     pub(crate) async fn trial(&self) -> Result<(), TrialError> {
@@ -25,30 +23,22 @@ impl SqliteStore {
 
 async fn life(tx: &mut SqliteTransaction<'static>) -> Result<(), TrialError> {
     let probe = Probe::new();
-    for target in Probe::TARGETS {
-        let inserted =
-            sqlx::query(query!("sqlite/poller/trial")).bind(target).bind(probe.shard.0).execute(&mut **tx).await;
-        tried(ENQUEUE, inserted.map_err(|error| failed("inserting a message", error)))?;
-    }
-    let first = probe.term(Epoch(tried(TERM, begin(tx, &probe, 0).await)?), 0);
-    let claimed = ClaimId::mint();
-    let delivered = tried(CLAIM, claim(tx, &first, &probe.request(claimed)).await)?;
-    let marks = Probe::deliveries(&first, claimed, &delivered)?;
+    probe.insert(&mut AnyConnection::Sqlite(tx)).await?;
+    let first = probe.begin(&mut AnyConnection::Sqlite(tx), 0).await?;
+    let (unordered, ordered) = tried(LOOK, looked(&mut Looks(tx), &probe).await)?;
+    let rows = Probe::rows(&unordered, &ordered)?;
+    let other = Looks(tx).look(probe.shard, WalkStart::default(), MOST, &[rows[0].0], &[]).await;
+    let marks = probe.claim(&mut AnyConnection::Sqlite(tx), &first, &rows, tried(LOOK, other)?).await?;
     tried(MARK, write(tx, &MarkGroup::of(&marks), &[]).await)?;
-    tried(CLAIM, claim(tx, &first, &probe.request(ClaimId::mint())).await)?;
-    tried(TERM, begin(tx, &probe, 1).await)?;
-    tried(SETTLE, decide(&mut AnyConnection::Sqlite(tx), probe.shard, &probe.channels).await)?;
-    prune(AnyConnection::Sqlite(tx), &marks).await
+    probe.end(AnyConnection::Sqlite(tx), &marks).await
 }
 
-async fn begin(tx: &mut SqliteTransaction<'static>, probe: &Probe, holder: usize) -> Result<i64, StoreError> {
-    mint(&mut AnyConnection::Sqlite(tx), probe.shard, &probe.holders[holder]).await
-}
-
-async fn claim(
-    tx: &mut SqliteTransaction<'static>,
-    term: &TermId,
-    request: &ClaimRequest<'_>,
-) -> Result<Claimed, StoreError> {
-    ClaimParameters::of(term, request, &Cursors::default())?.claim(tx).await
+/// Looks in each way at what is due: without an ordering key, and with.
+async fn looked(looks: &mut Looks<'_>, probe: &Probe) -> Result<(Vec<Header>, Vec<Header>), StoreError> {
+    let unordered = looks.look(probe.shard, WalkStart::default(), MOST, &[], &[]).await?;
+    looks.newest(probe.shard, MOST).await?;
+    looks.look_at_lanes(probe.shard, &Probe::lanes(&unordered), MOST).await?;
+    looks.next_lanes(probe.shard, None, MOST, MOST).await?;
+    let step = looks.next_keys(probe.shard, None, MOST, MOST, &probe.terms().halting()).await?;
+    Ok((unordered, step.headers))
 }
