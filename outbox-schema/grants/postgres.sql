@@ -43,10 +43,7 @@ GRANT SELECT, INSERT ON :"schema".outbox_audit TO :"dispatcher";
 GRANT SELECT ON :"schema".outbox_meta TO :"dispatcher";
 GRANT EXECUTE ON FUNCTION
     :"schema".outbox_new_key, :"schema".outbox_destination_of, :"schema".outbox_dead_at, :"schema".outbox_fingerprint_of,
-    :"schema".outbox_begin_term, :"schema".outbox_require_term,
-    :"schema".outbox_ordered_heads, :"schema".outbox_cancelling, :"schema".outbox_claimed, :"schema".outbox_claim_due,
-    :"schema".outbox_fit, :"schema".outbox_defer_unknown, :"schema".outbox_take, :"schema".outbox_take_found,
-    :"schema".outbox_taken_rows, :"schema".outbox_turns, :"schema".outbox_glance, :"schema".outbox_fitting,
-    :"schema".outbox_mark, :"schema".outbox_mark_free, :"schema".outbox_mark_delivered, :"schema".outbox_settle,
-    :"schema".outbox_fresh_plans, :"schema".outbox_claim_rows, :"schema".outbox_look_and_claim
+    :"schema".outbox_begin_term, :"schema".outbox_require_term, :"schema".outbox_cancelling, :"schema".outbox_fresh_plans,
+    :"schema".outbox_claim_rows, :"schema".outbox_look_and_claim, :"schema".outbox_defer_unknown,
+    :"schema".outbox_mark, :"schema".outbox_mark_free, :"schema".outbox_mark_delivered, :"schema".outbox_settle
     TO :"dispatcher";

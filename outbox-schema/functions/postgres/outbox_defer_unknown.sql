@@ -1,5 +1,5 @@
--- Move rows of unknown channels out of the way of claims: those that a walk met, and those among the next 2,500 of each priority. That
--- is a bound: where they are few, one claim after the other would read the backlog for them.
+-- Move rows of unknown channels out of the way of claims: those that a look met, and those among the next 2,500 of each priority. That
+-- is a bound: where they are few, one look after the other would read the backlog for them.
 CREATE OR REPLACE FUNCTION outbox_defer_unknown(
     p_shard smallint, p_met bigint[], p_excluded bigint[], p_channels varchar[], p_unknown_ms bigint
 ) RETURNS SETOF outbox_met
