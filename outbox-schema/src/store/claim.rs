@@ -8,7 +8,7 @@ use sqlx::types::Json;
 
 use crate::sql::{AnyConnection, AnyTransaction, IN_A_FUNCTION, Statement};
 use crate::store::due::{CLAIMING, DEFERRING, Header, LookAndClaim, LookedAndClaimed, RowsToClaim};
-use crate::store::headers::{each_once, in_order};
+use crate::store::headers::in_order;
 use crate::store::lossy::Lossy;
 use crate::store::rows::{ReadRow, by_channel};
 use crate::store::steps::{Batch, ClaimTermRow, TermRow, failed};
@@ -118,7 +118,7 @@ pub(crate) async fn claim(
         let rows = made(connection, request.claim).await?;
         return read_rows(connection, &rows, &channels).await;
     }
-    let rows = fitting(connection, term.shard, each_once(request.rows), &channels).await?;
+    let rows = fitting(connection, term.shard, request.each_once(), &channels).await?;
     if rows.is_empty() {
         return Ok(Vec::new());
     }

@@ -79,6 +79,14 @@ pub struct RowsToClaim<'a> {
     pub terms: &'a ClaimTerms<'a>,
 }
 
+impl RowsToClaim<'_> {
+    /// The rows, each once.
+    pub(crate) fn each_once(&self) -> Vec<(i64, i32)> {
+        let mut met = HashSet::new();
+        self.rows.iter().filter(|(id, _)| met.insert(*id)).map(|(id, revision)| (id.0, revision.0)).collect()
+    }
+}
+
 /// What a claim must know, and keeps, of the channels of its rows.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimTerms<'a> {

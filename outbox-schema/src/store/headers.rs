@@ -1,7 +1,7 @@
-//! Headers as the statements of MySQL and SQLite return them, and what is decided about them between two statements.
+//! Headers: as the statements of MySQL and SQLite return them, and in the order of a look.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::Serialize;
 
@@ -49,7 +49,7 @@ impl HeaderRow {
     }
 }
 
-fn headers(rows: Vec<HeaderRow>) -> Vec<Header> {
+pub(crate) fn headers(rows: Vec<HeaderRow>) -> Vec<Header> {
     let mut names = Names::default();
     rows.into_iter().map(|row| row.header(&mut names)).collect()
 }
@@ -69,9 +69,8 @@ pub(crate) fn in_order(rows: Vec<HeaderRow>) -> Vec<Header> {
     headers
 }
 
-/// The newest so many of the rows, the newest first.
-pub(crate) fn newest_of(rows: Vec<HeaderRow>, limit: u32) -> Vec<Header> {
-    let mut headers = headers(rows);
+/// The newest so many, the newest first.
+pub(crate) fn newest_of(mut headers: Vec<Header>, limit: u32) -> Vec<Header> {
     headers.sort_by_key(|header| Reverse((header.at, header.id)));
     headers.truncate(limit as usize);
     headers
@@ -114,12 +113,6 @@ pub(crate) fn names_of(place: &RingPlace) -> (String, String) {
     serde_json::from_str(&place.0).unwrap_or_default()
 }
 
-/// The rows that a claim is asked for, each once.
-pub(crate) fn each_once(rows: &[(MessageId, Revision)]) -> Vec<(i64, i32)> {
-    let mut met = HashSet::new();
-    rows.iter().filter(|(id, _)| met.insert(*id)).map(|(id, revision)| (id.0, revision.0)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,7 +151,7 @@ mod tests {
         let headers = in_order(rows());
         assert_eq!(ids(&headers), [3, 2, 1, 4]);
         assert_eq!((headers[0].priority, headers[1].at), (3, i64::MIN));
-        assert_eq!(ids(&newest_of(rows(), 2)), [3, 4]);
+        assert_eq!(ids(&newest_of(super::headers(rows()), 2)), [3, 4]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::errors::failed;
 use crate::claim::Place;
 use crate::literal::{spelled_text, text};
 use crate::store::due::{Header, LOOKING, Lane, LaneLook, RingPlace, RingStep};
-use crate::store::headers::{HeaderRow, due_of_keys, in_order, names_of, newest_of, ring_place};
+use crate::store::headers::{HeaderRow, due_of_keys, headers, in_order, names_of, newest_of, ring_place};
 use crate::{MessageId, Shard, StoreError, WalkStart};
 
 /// The most branches of a statement. Each opens the table once more.
@@ -61,7 +61,7 @@ impl Looks<'_> {
             let values = [shard.0.to_string(), priority.to_string(), (u64::from(limit) * 8).to_string()];
             spelled_text(concat!(query!("mysql/due/shown"), query!("mysql/due/newest")), &values)
         };
-        Ok(newest_of(self.headers(PRIORITIES.iter().map(branch).collect()).await?, limit))
+        Ok(newest_of(headers(self.headers(PRIORITIES.iter().map(branch).collect()).await?), limit))
     }
 
     pub(super) async fn look_at_lanes(

@@ -1,7 +1,6 @@
 //! Claims: functions, each one round trip, and what their rows say.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
 
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
@@ -62,9 +61,7 @@ fn claiming(statement: &'static str, (term, claim, terms): (&TermId, ClaimId, &C
 }
 
 pub(super) fn claim_rows(term: &TermId, request: &RowsToClaim<'_>, bodies: bool) -> Claim {
-    let mut once = HashSet::new();
-    let (ids, revisions): (Vec<i64>, Vec<i32>) =
-        request.rows.iter().filter(|(id, _)| once.insert(*id)).map(|(id, revision)| (id.0, revision.0)).unzip();
+    let (ids, revisions): (Vec<i64>, Vec<i32>) = request.each_once().into_iter().unzip();
     let statement = concat!(query!("postgres/due/message"), query!("postgres/due/claim_rows"));
     claiming(statement, (term, request.claim, request.terms), bodies).bind(ids).bind(revisions)
 }

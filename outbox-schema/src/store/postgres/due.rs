@@ -8,12 +8,13 @@ use sqlx::postgres::PgRow;
 
 use super::claim::{Claim, DueMessage, READING, apart};
 use super::errors::{failed, fenced, is_lost};
-use super::looks::{self, Look, headers, keys_step, lanes_step, newest_of};
+use super::looks::{self, Look, headers, keys_step, lanes_step};
 use super::{PostgresStore, claim, names};
 use crate::store::due::{
     CLAIMING, DEFERRING, DueRows, Header, LOOKING, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep,
     RowsToClaim,
 };
+use crate::store::headers::newest_of;
 use crate::store::rows::by_channel;
 use crate::store::wire::millis_i64;
 use crate::{ChannelTerms, Message, MessageId, Shard, StoreError, TermId, WalkStart};
@@ -70,7 +71,7 @@ impl DueRows for PostgresStore {
     }
 
     async fn newest(&self, shard: Shard, limit: u32) -> Result<Vec<Header>, StoreError> {
-        newest_of(&self.looked(|| looks::newest(shard, limit)).await?, limit)
+        Ok(newest_of(headers(&self.looked(|| looks::newest(shard, limit)).await?)?, limit))
     }
 
     async fn look_at_lanes(&self, shard: Shard, lanes: &[LaneLook], limit: u32) -> Result<Vec<Header>, StoreError> {

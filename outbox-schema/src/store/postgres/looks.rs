@@ -1,6 +1,5 @@
 //! Looks: plain statements, each a stretch of one index, and what their rows say.
 
-use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use sqlx::encode::IsNull;
@@ -130,14 +129,6 @@ pub(super) fn look(shard: Shard, behind: &WalkStart, limit: u32) -> Look {
 pub(super) fn newest(shard: Shard, limit: u32) -> Look {
     let look = sqlx::query(concat!(query!("postgres/due/shown"), query!("postgres/due/newest")));
     look.bind(shard.0).bind(i64::from(limit))
-}
-
-/// The newest so many of the rows, the newest first.
-pub(super) fn newest_of(rows: &[PgRow], limit: u32) -> Result<Vec<Header>, StoreError> {
-    let mut headers = headers(rows)?;
-    headers.sort_by_key(|header| Reverse((header.at, header.id)));
-    headers.truncate(limit as usize);
-    Ok(headers)
 }
 
 pub(super) fn look_at_lanes(shard: Shard, lanes: &[LaneLook], limit: u32) -> Look {

@@ -4,7 +4,7 @@ use sqlx::SqliteConnection;
 
 use super::errors::failed;
 use crate::store::due::{Header, LOOKING, Lane, LaneLook, RingPlace, RingStep};
-use crate::store::headers::{HeaderRow, Start, due_of_keys, in_order, names_of, newest_of, ring_place};
+use crate::store::headers::{HeaderRow, Start, due_of_keys, headers, in_order, names_of, newest_of, ring_place};
 use crate::store::wire::{as_json, ids_as_json};
 use crate::{MessageId, Shard, StoreError, WalkStart};
 
@@ -44,7 +44,7 @@ impl Looks<'_> {
             .bind(limit)
             .fetch_all(&mut *self.0)
             .await;
-        Ok(newest_of(rows.map_err(|error| failed(LOOKING, error))?, limit))
+        Ok(newest_of(headers(rows.map_err(|error| failed(LOOKING, error))?), limit))
     }
 
     pub(super) async fn look_at_lanes(
