@@ -134,10 +134,7 @@ impl Channel {
             max_attempts: self.retry.max_attempts,
             in_doubt: self.in_doubt,
             on_dead_ordered: self.on_dead_ordered,
-            room: 0,
-            most: 0,
             max_message_bytes: self.max_message_bytes,
-            fair: self.fair,
             on_dead: self.outcomes.on_dead.clone(),
         }
     }

@@ -115,7 +115,7 @@ async fn what_the_present_version_lacks_is_functions_or_nothing() {
             let ran = Program::new(url, "").run(&[&from[..], tool].concat()).await;
             if url.starts_with("postgres") {
                 let printed = ran.done();
-                assert!(printed.contains("FUNCTION outbox_claim_due("), "{printed}");
+                assert!(printed.contains("FUNCTION outbox_claim_rows("), "{printed}");
                 assert!(!printed.contains("CREATE TABLE"), "{printed}");
             } else {
                 let said = ran.misused();

@@ -315,7 +315,7 @@ mod tests {
     fn functions_alone_are_a_migration_with_a_version_of_its_own() {
         let now = Migration { from: SCHEMA_VERSION, ..migration(Dialect::Postgres) };
         assert_eq!(now.file(Tool::Alembic).unwrap(), format!("outbox_{SCHEMA_VERSION}f{FUNCTIONS_VERSION}.py"));
-        assert!(now.text(Tool::Alembic).unwrap().contains("FUNCTION outbox_claim_due("));
+        assert!(now.text(Tool::Alembic).unwrap().contains("FUNCTION outbox_claim_rows("));
     }
 
     #[test]
