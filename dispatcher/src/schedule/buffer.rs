@@ -213,6 +213,7 @@ impl Schedule {
         let flow = self.flows.add(Flow { lane, destination, queue, state: FlowState::Open, stranger, left: false });
         of.flows.insert(flow);
         self.flow_of.insert((lane, destination), flow);
+        self.lanes[lane].flows += 1;
         flow
     }
 
@@ -229,6 +230,7 @@ impl Schedule {
         }
         self.flow_of.remove(&(lane, destination));
         self.flows.remove(flow);
+        self.lanes[lane].flows -= 1;
         self.destinations[destination].flows.remove(&flow);
         self.end_destination_if_over(destination);
     }
@@ -259,7 +261,7 @@ impl Schedule {
     pub(super) fn list(&mut self, flow: usize, entry: Entry) {
         let Flow { lane, stranger, state: FlowState::Open, ref queue, .. } = self.flows[flow] else { return };
         let Some((&first, _)) = queue.first_key_value() else { return };
-        self.lanes[lane].flows(stranger).insert((first, flow));
+        self.lanes[lane].flows_that_go(stranger).insert((first, flow));
         self.enter(lane, entry);
     }
 
@@ -267,8 +269,8 @@ impl Schedule {
         let Flow { lane, stranger, state: FlowState::Open, ref queue, .. } = self.flows[flow] else { return };
         let Some((&first, _)) = queue.first_key_value() else { return };
         let of = &mut self.lanes[lane];
-        of.flows(stranger).remove(&(first, flow));
-        if !of.flows(stranger).is_empty() {
+        of.flows_that_go(stranger).remove(&(first, flow));
+        if !of.flows_that_go(stranger).is_empty() {
             return;
         }
         if stranger {
@@ -314,14 +316,18 @@ impl Schedule {
         let (headers, [strange, closed, ready]) = self.counted(flow);
         self.counts.strange += if strange { headers } else { 0 };
         self.counts.closed += if closed { headers } else { 0 };
-        self.lanes[self.flows[flow].lane].ready += if ready { headers } else { 0 };
+        let of = &mut self.lanes[self.flows[flow].lane];
+        of.ready += if ready { headers } else { 0 };
+        of.strangers += if ready && strange { headers } else { 0 };
     }
 
     pub(super) fn uncount(&mut self, flow: usize) {
         let (headers, [strange, closed, ready]) = self.counted(flow);
         self.counts.strange -= if strange { headers } else { 0 };
         self.counts.closed -= if closed { headers } else { 0 };
-        self.lanes[self.flows[flow].lane].ready -= if ready { headers } else { 0 };
+        let of = &mut self.lanes[self.flows[flow].lane];
+        of.ready -= if ready { headers } else { 0 };
+        of.strangers -= if ready && strange { headers } else { 0 };
     }
 
     /// How many headers a flow has, and as what they count.

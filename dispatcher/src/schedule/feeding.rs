@@ -76,7 +76,7 @@ impl Schedule {
             } else if let Some(more) = self.lanes[lane].more {
                 self.lanes[lane].more = Some(place.or(more));
             }
-            let fate = if full || self.is_left(lane, &header) {
+            let fate = if full || self.is_left(lane, &header) || self.leaves_strangers(lane, &header, rooms) {
                 Fate::PassedOver
             } else {
                 self.take_in(header, By::Round { rows: 2 }, WalkStart::default(), rooms, now)
@@ -144,7 +144,7 @@ impl Schedule {
     pub(super) fn is_low(&mut self, lane: usize) {
         let per_lane = self.per_lane();
         let of = &mut self.lanes[lane];
-        if of.more.is_some() && of.feeding == Feeding::Rests && of.ready <= per_lane / 2 {
+        if of.more.is_some() && of.feeding == Feeding::Rests && of.can_go() <= per_lane / 2 {
             of.feeding = Feeding::Hungry;
             self.hungry.push_back(lane);
         }
@@ -154,6 +154,27 @@ impl Schedule {
     pub(super) fn per_lane(&self) -> usize {
         let most = (self.capacity.slots * 2).max(FEW);
         (self.capacity.headers / 4 / self.more.len().max(1)).clamp(FEW, most)
+    }
+
+    /// Whether a row is left in the database since it is for a stranger, and half of all headers are.
+    fn leaves_strangers(&mut self, lane: usize, header: &Header, rooms: &mut dyn Rooms) -> bool {
+        let leaves =
+            self.counts.strange >= self.capacity.headers / 2 && self.meet(header, rooms) && self.is_new(header);
+        if leaves {
+            self.lanes[lane].left_strangers = true;
+            self.left_strangers.insert(lane);
+        }
+        leaves
+    }
+
+    /// Has the lanes fed from the beginning of which rows for strangers were left, once few of these are here.
+    pub(super) fn bring_strangers(&mut self) {
+        if self.counts.strange < self.capacity.headers / 4 {
+            for lane in std::mem::take(&mut self.left_strangers) {
+                self.lanes[lane].left_strangers = false;
+                self.begin_again(lane);
+            }
+        }
     }
 
     /// Whether a row is left in the database since its flow, which is parked, has many here.

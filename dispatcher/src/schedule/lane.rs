@@ -39,9 +39,12 @@ pub(super) struct LaneState {
     pub(super) in_turn: bool,
     /// What it may still send before others have their turns. Below zero: a debt.
     pub(super) credit: i64,
-    /// Headers here, and those of them whose flow can go.
+    /// Headers here, those of them whose flow can go, and of these those for destinations that have never answered.
     pub(super) here: usize,
     pub(super) ready: usize,
+    pub(super) strangers: usize,
+    /// Its flows.
+    pub(super) flows: usize,
     pub(super) in_flight: usize,
     /// The place up to which all of its rows are known. None: all of them are.
     pub(super) more: Option<WalkStart>,
@@ -50,6 +53,8 @@ pub(super) struct LaneState {
     pub(super) feeding: Feeding,
     /// Whether rows of it were passed over while it was being looked at.
     pub(super) passed: bool,
+    /// Whether rows of it were left in the database because too many headers for strangers are here.
+    pub(super) left_strangers: bool,
 }
 
 impl LaneState {
@@ -65,17 +70,25 @@ impl LaneState {
             credit: 0,
             here: 0,
             ready: 0,
+            strangers: 0,
+            flows: 0,
             in_flight: 0,
             more: None,
             begun: None,
             feeding: Feeding::Rests,
             passed: false,
+            left_strangers: false,
         }
     }
 
     /// The flows that can go, of strangers or of others.
-    pub(super) fn flows(&mut self, of_strangers: bool) -> &mut BTreeSet<(Rank, usize)> {
+    pub(super) fn flows_that_go(&mut self, of_strangers: bool) -> &mut BTreeSet<(Rank, usize)> {
         if of_strangers { &mut self.strange } else { &mut self.open }
+    }
+
+    /// How many headers here may go. Those for strangers may hide others: they count where all are for one destination.
+    pub(super) fn can_go(&self) -> usize {
+        if self.flows > 1 { self.ready - self.strangers } else { self.ready }
     }
 
     /// Whether it has nothing here, and little in flight: it waits for no turn.
@@ -85,7 +98,7 @@ impl LaneState {
 
     /// Whether nothing needs it any more.
     pub(super) fn is_over(&self) -> bool {
-        self.here == 0 && self.in_flight == 0 && self.more.is_none() && !self.in_turn
+        self.here == 0 && self.in_flight == 0 && self.more.is_none() && !self.in_turn && !self.left_strangers
     }
 }
 

@@ -185,7 +185,7 @@ impl Schedule {
     }
 
     /// Whether the destination of a row has never answered.
-    fn meet(&self, header: &Header, rooms: &mut dyn Rooms) -> bool {
+    pub(super) fn meet(&self, header: &Header, rooms: &mut dyn Rooms) -> bool {
         match self.destination_of.get(&header.destination) {
             Some(known) => self.destinations[*known].stranger,
             None => rooms.is_stranger(&header.destination),
@@ -231,7 +231,7 @@ impl Schedule {
 
     /// Whether some lane has more in the database than is here.
     pub fn has_more(&self) -> bool {
-        !self.more.is_empty()
+        !self.more.is_empty() || !self.left_strangers.is_empty()
     }
 
     /// Whether rows were left in the database since the last call of which nothing here tells. Only another round over all lanes, or a

@@ -133,6 +133,8 @@ pub struct Schedule {
     /// Lanes of which the database has more than is here, and those of them that run low.
     more: BTreeSet<usize>,
     hungry: VecDeque<usize>,
+    /// Lanes of which rows for strangers were left in the database.
+    left_strangers: BTreeSet<usize>,
     turns: turns::Turns,
     /// A counter: places are given in its order.
     placed: u64,
@@ -164,6 +166,7 @@ impl Schedule {
             counts: Counts::default(),
             more: BTreeSet::new(),
             hungry: VecDeque::new(),
+            left_strangers: BTreeSet::new(),
             turns: turns::Turns::default(),
             placed: 0,
             skipped: false,

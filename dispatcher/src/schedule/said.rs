@@ -106,7 +106,7 @@ impl Schedule {
 
     /// Whether nothing waits here, and nothing is known to wait in the database.
     pub fn is_empty(&self) -> bool {
-        self.counts.here == 0 && self.more.is_empty() && !self.skipped && self.left_until.is_none()
+        self.counts.here == 0 && !self.has_more() && !self.skipped && self.left_until.is_none()
     }
 
     /// Whether messages for this destination wait here.

@@ -126,6 +126,7 @@ impl Schedule {
         if self.strangers_wait() {
             self.strangers.give_up(now);
         }
+        self.bring_strangers();
         if self.left_until.take_if(|until| *until <= now).is_some() {
             self.skipped = true;
         }
@@ -142,9 +143,12 @@ impl Schedule {
         self.flights.free_slots() > kept && self.strangers.room(&self.capacity, budget, now) > 0
     }
 
-    /// Whether a lane leaves what is free to others: that is scarce, and the lane has more than little in flight.
+    /// Whether a lane leaves what is free to others. An eighth of the slots is for lanes with less in flight than half an equal part,
+    /// or than [`LITTLE`]; the second half of that is for those with nothing in flight.
     fn leaves_rest(&self, lane: usize, shared: bool) -> bool {
-        let little = (self.capacity.slots / 8).clamp(1, LITTLE);
+        let slots = self.capacity.slots;
+        let little = LITTLE.max(slots / 2 / self.lanes.len().max(1)).min(slots / 8).max(1);
+        let little = if self.flights.free_slots() <= slots / 16 { 1 } else { little };
         shared && self.flights.are_scarce() && self.lanes[lane].in_flight >= little
     }
 

@@ -173,7 +173,40 @@ fn the_last_eighth_of_the_slots_is_for_lanes_with_little_in_flight() {
     bench.add((1..=200).map(|id| row(id, "busy")).chain([row(300, "quiet")]));
     assert_eq!(bench.take(64).len(), 56);
     bench.add((301..=312).map(|id| row(id, "quiet")));
-    assert_eq!(tenants(&bench.take_headers(64)), "quiet".repeat(7), "it has little no more");
+    assert_eq!(tenants(&bench.take_headers(64)), "quiet".repeat(4), "the last of them are for lanes with nothing in flight");
+    bench.add([row(400, "quietest"), row(401, "quietest")]);
+    assert_eq!(tenants(&bench.take_headers(64)), "quietest");
+}
+
+#[test]
+fn a_lane_with_less_than_half_an_equal_part_has_more_of_the_last_eighth_than_one_with_more() {
+    let mut bench = Bench::new(512);
+    for lane in ["a", "b", "c"] {
+        let first = i64::from(lane.as_bytes()[0]) * 1_000;
+        bench.add((first..first + 300).map(|id| row(id, lane)));
+    }
+    assert_eq!(bench.take(512).len(), 448);
+    bench.add((1..=100).map(|id| row(id, "quick")));
+    assert_eq!(tenants(&bench.take_headers(512)), "quick".repeat(32));
+}
+
+#[test]
+fn rows_amid_more_of_strangers_of_their_own_tenant_than_a_lane_may_have_here_are_found() {
+    let mut bench = Bench::new(8);
+    let of = |id: i64, host: String| Header { destination: host.as_str().into(), ..row(id, "tenant") };
+    let rows: Vec<_> = (1..=600).map(|id| of(id, format!("silent {id}"))).chain([of(601, "good".to_owned())]).collect();
+    (1..=600).for_each(|id| bench.rooms.strangers.push(format!("silent {id}")));
+    let mut found = false;
+    bench.add(rows[..64].to_vec());
+    for _ in 0..200 {
+        found |= bench.take(8).contains(&601);
+        let Some((lanes, limit)) = bench.schedule.hungry(bench.now) else { continue };
+        let behind = lanes[0].behind;
+        let page = rows.iter().filter(|row| behind.is_before(row.priority.into(), row.at, row.id.0));
+        let page: Vec<_> = page.take(limit as usize).cloned().collect();
+        bench.schedule.fed(&lanes, limit, page, &mut bench.rooms, bench.now);
+    }
+    assert!(found);
 }
 
 #[test]
