@@ -48,9 +48,6 @@ pub struct Settings {
     pub more: String,
 }
 
-/// Names the `dispatch.schedule` of all replicas.
-const SCHEDULE: &str = "OUTBOX_TEST_SCHEDULE";
-
 /// Where outcomes are told.
 const TOLD: &str = "{ channel = \"told\", target = \"/outcomes\" }";
 
@@ -200,9 +197,6 @@ impl Fleet {
             command.env_remove(name);
         }
         command.env(fault_point::DIRECTORY, self.fault_points(place));
-        if let Ok(chooser) = std::env::var(SCHEDULE) {
-            command.env("OUTBOX_DISPATCH__SCHEDULE", chooser);
-        }
         command.env_remove("RUST_LOG").envs(environment.iter().copied()).current_dir(self.directory.path());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap()).kill_on_drop(true);
         let child = command.spawn().expect("`setpriv` of util-linux starts");

@@ -15,22 +15,9 @@ const SHORT: Duration = Duration::from_secs(2);
 
 /// Kills the poller under load, again and again.
 async fn kill_pollers(what: &str, setup: impl AsyncFn(u32) -> Setup, in_flight: &[u32], ttl: Duration, kills: usize) {
-    kill_pollers_with("", what, setup, in_flight, ttl, kills).await;
-}
-
-/// The same with these further settings.
-async fn kill_pollers_with(
-    more: &str,
-    what: &str,
-    setup: impl AsyncFn(u32) -> Setup,
-    in_flight: &[u32],
-    ttl: Duration,
-    kills: usize,
-) {
     repeat(what, async |_, figures| {
         for in_flight in in_flight {
-            let set = |settings: Settings| Settings { ttl, more: format!("{more}\n{}", settings.more), ..settings };
-            let mut run = Run::begin(setup(*in_flight).await, set).await;
+            let mut run = Run::begin(setup(*in_flight).await, |settings| Settings { ttl, ..settings }).await;
             for _ in 0..kills {
                 let poller = run.poller_at_work().await;
                 run.strikes(&poller);
@@ -67,15 +54,6 @@ async fn killed_pollers_lose_nothing_and_explain_each_repeat_on_mariadb() {
 #[tokio::test]
 async fn killed_pollers_lose_nothing_and_explain_each_repeat_on_sqlite() {
     kill_pollers("pollers killed, SQLite and the table lease", sqlite_and_table, &[16], SHORT, CHANGES).await;
-}
-
-#[tokio::test]
-async fn killed_pollers_that_choose_by_a_schedule_in_memory_lose_nothing_and_explain_each_repeat() {
-    let memory = "dispatch.schedule = \"memory\"";
-    let what = "pollers with a schedule killed";
-    kill_pollers_with(memory, &format!("{what}, PostgreSQL"), postgres_and_redis, &[16], SHORT, CHANGES).await;
-    kill_pollers_with(memory, &format!("{what}, MariaDB"), mariadb_and_redis, &[16], SHORT, CHANGES).await;
-    kill_pollers_with(memory, &format!("{what}, SQLite"), sqlite_and_table, &[16], SHORT, CHANGES).await;
 }
 
 /// Kills the poller under load, and when a message is accepted and not marked. The channel tells of each outcome.
