@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A second word picks the scenes whose name holds it. The store alone, without requests: claims of up to 512 rows, each marked
-//! before the next. Each looks at all keys; a poller takes turns over stretches of them.
+//! before the next. Each looks at all keys first.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,9 +17,10 @@
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, ConnectOptions, Database, Holder, InDoubtPolicy, KeyStretch,
-    Mark, Message, OnDeadOrdered, Shard, Store, Strangers, TermId, Verdict, WalkStart,
+    AttemptRecord, ChannelTerms, ClaimId, ConnectOptions, Database, Holder, Mark, Message, OnDeadOrdered, Shard,
+    TermId, Verdict,
 };
+use outbox_tests::conformance::store::{Ask, http};
 use outbox_tests::servers;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
@@ -72,57 +73,30 @@ async fn main() {
                 insert(&database, key, *dead, first, CHUNK.min(rows - first)).await;
             }
         }
-        measure(scene.name, &*database.store()).await;
+        measure(scene.name, &database).await;
         database.close().await;
     }
 }
 
-async fn measure(name: &str, store: &dyn Store) {
-    let channels = [ChannelTerms {
-        name: "http".to_owned(),
-        timeout: Duration::from_secs(1),
-        max_attempts: 10,
-        in_doubt: InDoubtPolicy::Resend,
-        on_dead_ordered: if name.contains("halted") { OnDeadOrdered::Halt } else { OnDeadOrdered::Continue },
-        room: LIMIT,
-        most: 1_000_000,
-        max_message_bytes: 1 << 20,
-        fair: true,
-        on_dead: None,
-    }];
+async fn measure(name: &str, database: &Database) {
+    let (store, due) = (database.store(), database.due_rows());
+    let on_dead_ordered = if name.contains("halted") { OnDeadOrdered::Halt } else { OnDeadOrdered::Continue };
+    let channels = [ChannelTerms { on_dead_ordered, ..http() }];
     let holder = Holder::new("bench", &Uuid::new_v4().to_string());
     let opened = store.begin_term(Shard(0), &holder).await.unwrap();
     let term = TermId { shard: Shard(0), epoch: opened.epoch, holder };
     let (mut claims, mut rows, began) = (Vec::new(), 0, Instant::now());
     // One key goes one by one: a look at it is enough.
     while rows < 500 || !name.contains("of one key") || name.contains("dead") {
-        let request = ClaimRequest {
-            claim: ClaimId::mint(),
-            limit: LIMIT,
-            max_bytes: 64 << 20,
-            excluded: &[],
-            from: WalkStart::default(),
-            keys: KeyStretch::default(),
-            channels: &channels,
-            closed: &[],
-            closed_channels: &[],
-            rooms: &[],
-            strangers: Strangers { rows: 1_000, bytes: 1 << 30, ask: false },
-            found: None,
-            turns: None,
-            unknown_channel_delay: Duration::from_mins(5),
-            lease_ttl: Duration::from_secs(10),
-            margin: Duration::from_secs(1),
-        };
-        let asked = Instant::now();
-        let messages = store.claim(&term, &request).await.unwrap().messages;
+        let (ask, asked) = (Ask { limit: LIMIT, ..Ask::of(&channels) }, Instant::now());
+        let messages = ask.claim(&*due, &term).await.unwrap();
         claims.push(asked.elapsed());
         if messages.is_empty() {
             break;
         }
         rows += messages.len();
-        let marks: Vec<_> = messages.iter().map(|message| delivered(&term, request.claim, message)).collect();
-        store.mark(&marks, &[request.claim]).await.unwrap();
+        let marks: Vec<_> = messages.iter().map(|message| delivered(&term, ask.claim, message)).collect();
+        store.mark(&marks, &[ask.claim]).await.unwrap();
     }
     let rate = f64::from(u32::try_from(rows).unwrap()) / began.elapsed().as_secs_f64();
     claims.sort_unstable();

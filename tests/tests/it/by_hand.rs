@@ -53,8 +53,7 @@ async fn enqueue(outbox: &Outbox, messages: &[NewMessage]) -> Vec<MessageId> {
 /// Dead letters of a poller's making.
 async fn dead(outbox: &Outbox, messages: &[NewMessage]) -> Vec<MessageId> {
     let ids = enqueue(outbox, messages).await;
-    let store = outbox.database.store();
-    Poller::begin(&*store, "killer").await.kill_all().await;
+    Poller::begin(&outbox.database, "killer").await.kill_all().await;
     ids
 }
 
@@ -92,8 +91,7 @@ async fn a_redriven_message_begins_a_new_life_and_the_audit_says_who_and_why() {
         assert_eq!((&details["revision"], &details["idempotency_key"]), (&1.into(), &"b".into()));
         assert!(details["expires_at"].as_str().is_some_and(|time| time.contains('T')), "{details}");
 
-        let store = outbox.database.store();
-        let (_, claimed) = Poller::begin(&*store, "next").await.claim().await;
+        let (_, claimed) = Poller::begin(&outbox.database, "next").await.claim().await;
         assert_eq!(claimed.len(), 2, "they are due");
         let again = outbox.database.redrive(&asked, AT_ONCE, &ada("")).await.unwrap();
         assert_eq!((again.redriven, again.skipped[0]), (0, skipped(ids[0], Refusal::NotDead)));
@@ -169,8 +167,7 @@ async fn a_redriven_message_goes_before_the_later_ones_of_its_ordering_key() {
     for outbox in outboxes::each().await {
         let ordered = |key: &str| message(key).ordering_key("order-1");
         let ids = dead(&outbox, &[ordered("1")]).await;
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "killer").await;
+        let poller = Poller::begin(&outbox.database, "killer").await;
         outbox.enqueue(&[ordered("2")]).await;
         poller.kill_all().await;
         outbox.enqueue(&[ordered("3")]).await;
@@ -219,11 +216,10 @@ async fn a_redrive_waits_for_the_claim_that_is_being_made() {
 #[tokio::test]
 async fn a_redriven_message_survives_the_settling_of_an_older_claim() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let first = Poller::begin(&*store, "one").await;
+        let first = Poller::begin(&outbox.database, "one").await;
         let id = enqueue(&outbox, &[message("a")]).await[0];
         let (claim, messages) = first.claim().await;
-        let second = Poller::begin(&*store, "two").await;
+        let second = Poller::begin(&outbox.database, "two").await;
         let dead = Verdict::Dead { reason: DeadReason::Permanent, attempted: true, invalid_target: false };
         first.mark_some(claim, &messages, &dead, &[]).await;
         outbox.database.redrive(&EVERYTHING, AT_ONCE, &ada("")).await.unwrap();
@@ -237,8 +233,7 @@ async fn a_redriven_message_survives_the_settling_of_an_older_claim() {
 #[tokio::test]
 async fn what_a_claim_names_as_it_is_is_left_alone_by_every_hand() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         let id = enqueue(&outbox, &[message("a")]).await[0];
         outbox.sql("UPDATE outbox SET revision = 1").await;
         poller.claim().await;
@@ -267,8 +262,7 @@ async fn a_message_that_waits_is_cancelled_and_never_sent() {
         assert_eq!((found.revision, found.finished_at.is_some()), (1, true));
         assert_eq!((found.audit[0].action.as_str(), found.audit[0].why.as_deref()), ("cancel", Some("a mistake")));
 
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         let (claim, claimed) = poller.claim().await;
         assert_eq!(claimed.iter().map(outbox_schema::Message::id).collect::<Vec<_>>(), ids[1..]);
         poller.mark(claim, &claimed, &Verdict::Success { receipt: None }).await;
@@ -373,8 +367,7 @@ async fn an_undo_returns_what_was_not_sent_and_says_what_was() {
         let before = record(&outbox, ids[4]).await;
         let audit_id = outbox.database.redrive(&EVERYTHING, AT_ONCE, &ada("oh")).await.unwrap().audit_id.unwrap();
 
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "next").await;
+        let poller = Poller::begin(&outbox.database, "next").await;
         let (claim, claimed) = poller.claim().await;
         assert_eq!(claimed.len(), 5);
         poller.mark_some(claim, &claimed[..1], &Verdict::Success { receipt: None }, &[]).await;
@@ -410,8 +403,7 @@ async fn a_message_that_was_redriven_twice_is_undone_by_the_second_redrive_only(
         let ids = dead(&outbox, &[message("a")]).await;
         let redrive = async || outbox.database.redrive(&EVERYTHING, AT_ONCE, &ada("")).await.unwrap().audit_id.unwrap();
         let first = redrive().await;
-        let store = outbox.database.store();
-        Poller::begin(&*store, "next").await.kill_all().await;
+        Poller::begin(&outbox.database, "next").await.kill_all().await;
         let second = redrive().await;
         let undone = outbox.database.undo(first, &ada("")).await.unwrap().unwrap();
         assert_eq!((undone.returned, undone.under_way), (0, 1));

@@ -56,8 +56,7 @@ async fn all_that_wait_and_meet_a_filter_are_cancelled_and_a_redrive_has_them_se
             assert_eq!((found.status.as_str(), found.dead_reason.as_deref()), ("DEAD", Some("cancelled")));
             assert_eq!((found.audit[0].action.as_str(), found.audit[0].who.as_str()), ("cancel", "ada"));
         }
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         let (claim, claimed) = poller.claim().await;
         assert_eq!(claimed.iter().map(|message| message.idempotency_key.as_str()).collect::<Vec<_>>(), ["other"]);
         poller.mark(claim, &claimed, &Verdict::Success { receipt: None }).await;
@@ -73,8 +72,7 @@ async fn all_that_wait_and_meet_a_filter_are_cancelled_and_a_redrive_has_them_se
 #[tokio::test]
 async fn what_is_in_flight_delivered_dead_or_not_there_is_left_as_it_is_and_named() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         let delivered = enqueued(&outbox, &[of_campaign("a")]).await[0];
         let (claim, messages) = poller.claim().await;
         poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;
@@ -100,8 +98,7 @@ async fn what_is_in_flight_delivered_dead_or_not_there_is_left_as_it_is_and_name
 #[tokio::test]
 async fn a_row_that_an_application_holds_is_left_and_named_and_meanwhile_claims_go_on() {
     for outbox in outboxes::each().await.filter(|outbox| outbox.dialect() != Dialect::Sqlite) {
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         let ids = enqueued(&outbox, &[of_campaign("held"), of_campaign("free")]).await;
         let skipped = Skipped { id: ids[0], because: Refusal::Held };
         let held = outbox.hold("idempotency_key = 'held'").await;

@@ -144,7 +144,7 @@ impl Shop {
 }
 
 /// The keys that a poller claims and delivers now.
-async fn delivered(poller: &Poller<'_>) -> Vec<String> {
+async fn delivered(poller: &Poller) -> Vec<String> {
     let (claim, messages) = tokio::time::timeout(PROMPTLY, poller.claim()).await.expect("a claim waits for nobody");
     let marking = poller.mark(claim, &messages, &Verdict::Success { receipt: None });
     tokio::time::timeout(PROMPTLY, marking).await.expect("a mark waits for nobody");
@@ -169,8 +169,7 @@ async fn a_message_taken_back_is_never_sent_and_the_audit_names_the_application(
         assert_eq!((entry.action.as_str(), entry.why.as_deref()), ("cancel", Some("the order was paid")));
         let who = if shop.outbox.dialect() == Dialect::Sqlite { "shop" } else { "app_" };
         assert!(entry.who.starts_with(who), "{entry:?}");
-        let store = shop.outbox.database.store();
-        assert_eq!(delivered(&Poller::begin(&*store, "one").await).await, ["b"]);
+        assert_eq!(delivered(&Poller::begin(&shop.outbox.database, "one").await).await, ["b"]);
     }
 }
 
@@ -183,8 +182,7 @@ async fn a_message_whose_taking_back_is_rolled_back_goes() {
         assert!(application.cancel("a").await.unwrap());
         application.run("ROLLBACK").await.unwrap();
         assert_eq!(shop.record("a").await.audit.len(), 0);
-        let store = shop.outbox.database.store();
-        assert_eq!(delivered(&Poller::begin(&*store, "one").await).await, ["a"]);
+        assert_eq!(delivered(&Poller::begin(&shop.outbox.database, "one").await).await, ["a"]);
     }
 }
 
@@ -193,8 +191,7 @@ async fn a_message_whose_taking_back_is_rolled_back_goes() {
 async fn a_message_in_flight_is_not_taken_back_and_its_mark_waits_for_nobody() {
     for shop in shops().await {
         shop.enqueue(&["a"]).await;
-        let store = shop.outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&shop.outbox.database, "one").await;
         let (claim, messages) = poller.claim().await;
         let mut application = shop.connect().await;
         application.begin().await;
@@ -232,16 +229,15 @@ async fn an_open_transaction_that_takes_messages_back_holds_up_nothing_but_those
             assert!(application.cancel(key).await.unwrap(), "{key}");
         }
 
-        let store = shop.outbox.database.store();
-        // More are taken back than a claim takes: it looks behind them.
-        let poller = Poller::begin(&*store, "one").await;
+        // However many are taken back, it claims the others.
+        let poller = Poller::begin(&shop.outbox.database, "one").await;
         assert_eq!(delivered(&poller).await, ["free-1"]);
         // A row that was deferred and is taken back does not keep a term from beginning.
         let deferred = "UPDATE outbox SET deferred_from = available_at WHERE idempotency_key = 'free-2'";
         shop.enqueue(&["free-2"]).await;
         shop.outbox.sql(deferred).await;
         assert!(application.cancel("free-2").await.unwrap());
-        let beginning = Poller::begin(&*store, "two");
+        let beginning = Poller::begin(&shop.outbox.database, "two");
         let next = tokio::time::timeout(PROMPTLY, beginning).await.expect("a term waits for nobody");
         shop.enqueue(&["free-3"]).await;
         assert_eq!(delivered(&next).await, ["free-3"]);
@@ -293,8 +289,7 @@ fn waits(round: u64) -> (Duration, Duration) {
 #[tokio::test]
 async fn a_message_is_taken_back_or_claimed_and_never_both() {
     for shop in shops().await {
-        let store = shop.outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&shop.outbox.database, "one").await;
         let mut application = shop.connect().await;
         let (mut round, mut taken, mut claimed) = (0, 0, 0);
         while round < ROUNDS || ((taken == 0 || claimed == 0) && round < MOST_ROUNDS) {
@@ -330,16 +325,13 @@ async fn a_message_is_taken_back_or_claimed_and_never_both() {
     }
 }
 
-/// It waits for the claim that is being made, and then sees it: one that looks for what is due, and one that goes on from what was
-/// found before.
+/// It waits for the claim that is being made, and then sees it: one of rows that a look has shown, and one of a look itself.
 #[tokio::test]
 async fn a_claim_that_is_being_made_is_seen_on_postgres() {
     let [shop, _, _] = shops().await;
-    let store = shop.outbox.database.store();
-    let poller = Poller::begin(&*store, "one").await;
-    for (key, looks) in [("a", true), ("b", false)] {
+    let poller = Poller::begin(&shop.outbox.database, "one").await;
+    for (key, looks) in [("a", false), ("b", true)] {
         shop.enqueue(&[key]).await;
-        let found = if looks { None } else { Some(poller.find().await) };
         // A claim proves its term where it is written.
         let mut term = PgConnection::connect(&shop.outbox.test.url).await.unwrap();
         let lock = format!("SET search_path = {SCHEMA}; BEGIN; SELECT FROM outbox_term FOR UPDATE");
@@ -357,7 +349,8 @@ async fn a_claim_that_is_being_made_is_seen_on_postgres() {
             };
             tokio::join!(application.cancel(key), release).0.unwrap()
         };
-        let ((claim, messages), taken_back) = tokio::join!(poller.claim_of(found.as_ref()), application_cancels);
+        let claims = async || if looks { poller.look_and_claim().await } else { poller.claim().await };
+        let ((claim, messages), taken_back) = tokio::join!(claims(), application_cancels);
         assert_eq!((messages.len(), taken_back), (1, false), "{key}");
         poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;
     }

@@ -360,8 +360,7 @@ async fn an_event_is_one_message_in_the_transaction_of_an_application_that_has_n
         let messages: &[u32] = if at_the_commit { &[2, 3, 6] } else { &[2, 3, 5, 6] };
         assert_eq!(shop.pending().await, shop.keys(messages), "{:?} on {:?}", shop.source, shop.dialect());
 
-        let store = shop.outbox.database.store();
-        let (_, messages) = Poller::begin(&*store, "one").await.claim().await;
+        let (_, messages) = Poller::begin(&shop.outbox.database, "one").await.claim().await;
         let message = messages.iter().find(|message| message.idempotency_key == shop.key(2)).unwrap();
         let record = shop.outbox.database.message(message.id()).await.unwrap().unwrap();
         assert_eq!((record.channel.as_str(), record.target.as_str()), ("http", "/hooks/orders"));
@@ -416,8 +415,7 @@ async fn a_row_that_is_updated_in_its_transaction_is_one_message_with_the_body_o
         let of = format!("{:?} on {:?}", shop.source, shop.dialect());
         assert_eq!(shop.pending().await, shop.keys(&[1]), "{of}");
         assert!(shop.left_to_the_old_publisher().await.is_empty(), "{of}");
-        let store = shop.outbox.database.store();
-        let (_, messages) = Poller::begin(&*store, "one").await.claim().await;
+        let (_, messages) = Poller::begin(&shop.outbox.database, "one").await.claim().await;
         let record = shop.outbox.database.message(messages[0].id()).await.unwrap().unwrap();
         assert_eq!(record.payload, Some(order(9)), "{of}");
     }
@@ -450,8 +448,7 @@ async fn a_message_that_was_claimed_since_the_snapshot_is_not_changed_on_mysql()
 
         other.run("BEGIN").await.unwrap();
         other.run(&snapshot).await.unwrap();
-        let store = shop.outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&shop.outbox.database, "one").await;
         assert_eq!(poller.claim().await.1.len(), 1);
         other.run(&touched(&id, 8)).await.unwrap();
         other.run("COMMIT").await.unwrap();
@@ -541,8 +538,7 @@ async fn a_row_of_several_messages_goes_back_as_a_whole_and_one_of_none_fails_it
             assert_eq!(shop.left_to_the_old_publisher().await, [8], "{where_}");
         }
 
-        let store = shop.outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&shop.outbox.database, "one").await;
         let (claim, messages) = poller.claim().await;
         poller.mark_some(claim, &messages[..1], &Verdict::Success { receipt: None }, &[]).await;
         poller.mark(claim, &messages[1..], &Verdict::Retry { after: Duration::from_hours(1) }).await;
@@ -640,8 +636,7 @@ async fn going_back_gives_back_what_was_not_sent_and_nothing_else() {
     for shop in shops().await {
         shop.forward();
         let mut application = shop.application().await;
-        let store = shop.outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&shop.outbox.database, "one").await;
         application.run(&shop.event(1, &order(1))).await.unwrap();
         let (claim, messages) = poller.claim().await;
         poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;
@@ -716,8 +711,7 @@ async fn without_its_taking_back_the_dispatcher_sends_what_waits() {
             Modulith1 | Modulith2 => without(script!(dialect, "modulith_back")),
             Debezium => script!(dialect, "debezium_back").to_owned(),
         });
-        let store = shop.outbox.database.store();
-        let (_, messages) = Poller::begin(&*store, "one").await.claim().await;
+        let (_, messages) = Poller::begin(&shop.outbox.database, "one").await.claim().await;
         assert_eq!(messages.len(), 1, "{:?} on {dialect:?}", shop.source);
     }
 }

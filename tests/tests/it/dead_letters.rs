@@ -10,8 +10,7 @@ use crate::poller::Poller;
 
 /// Makes a dead letter of each message, as a poller does; gives their ids.
 async fn killed(outbox: &Outbox, messages: &[(NewMessage, DeadReason, Option<u16>, &str)]) -> Vec<MessageId> {
-    let store = outbox.database.store();
-    let poller = Poller::begin(&*store, "one").await;
+    let poller = Poller::begin(&outbox.database, "one").await;
     let mut ids = Vec::new();
     for (message, reason, code, error) in messages {
         outbox.enqueue(std::slice::from_ref(message)).await;
@@ -152,13 +151,12 @@ async fn pages_of_dead_letters_follow_each_other_without_gap_or_repetition() {
 #[tokio::test]
 async fn what_a_later_term_finds_in_doubt_is_one_group_on_every_database() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let first = Poller::begin(&*store, "one").await;
+        let first = Poller::begin(&outbox.database, "one").await;
         outbox.enqueue(&[http("a"), http("b")]).await;
         first.claim().await;
         outbox.sql("UPDATE outbox SET max_attempts = 1").await;
         outbox.sql("UPDATE outbox_claim SET settling_ms = 0, settling_closed_ms = 0").await;
-        Poller::begin(&*store, "two").await.settle().await;
+        Poller::begin(&outbox.database, "two").await.settle().await;
         let all = groups(&outbox, DeadLetterFilter::default()).await;
         assert_eq!((all.len(), all[0].count), (1, 2));
         assert_eq!(all[0].fingerprint, "http/exhausted/-/baef44bcae61");

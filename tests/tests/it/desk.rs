@@ -31,8 +31,7 @@ async fn enqueue(outbox: &Outbox, messages: &[NewMessage]) -> Vec<MessageId> {
 #[tokio::test]
 async fn vitals_count_what_waits_and_what_failed_and_not_the_history() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         enqueue(&outbox, &[message("delivered")]).await;
         let (claim, messages) = poller.claim().await;
         poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;
@@ -57,8 +56,7 @@ async fn vitals_count_what_waits_and_what_failed_and_not_the_history() {
 #[tokio::test]
 async fn a_deferred_message_lags_since_it_was_due_and_its_pause_is_shown() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         enqueue(&outbox, &[message("a")]).await;
         let (claim, messages) = poller.claim().await;
         let pause = Verdict::Deferred { after: Duration::from_hours(1) };
@@ -93,11 +91,11 @@ async fn an_empty_outbox_has_empty_vitals() {
 async fn terms_are_listed_with_how_they_ended_the_newest_first() {
     for outbox in outboxes::each().await {
         let store = outbox.database.store();
-        let first = Poller::begin(&*store, "one").await;
+        let first = Poller::begin(&outbox.database, "one").await;
         let counts = TermCounts { claimed: 3, delivered: 2, failed: 1, in_doubt: 1 };
         store.end_term(&first.term, TermEnd::Interval, counts).await.unwrap();
-        Poller::begin(&*store, "two").await;
-        Poller::begin(&*store, "three").await;
+        Poller::begin(&outbox.database, "two").await;
+        Poller::begin(&outbox.database, "three").await;
         let terms = outbox.database.terms(10).await.unwrap();
         let holders: Vec<_> = terms.iter().map(|term| term.holder.as_str()).collect();
         assert_eq!(holders, ["replica.three", "replica.two", "replica.one"]);
@@ -137,8 +135,7 @@ async fn terms_are_listed_with_how_they_ended_the_newest_first() {
 #[tokio::test]
 async fn a_message_is_shown_with_its_attempts_and_the_claim_that_names_it() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let first = Poller::begin(&*store, "one").await;
+        let first = Poller::begin(&outbox.database, "one").await;
         let id = enqueue(&outbox, &[message("a")]).await[0];
         let (claim, messages) = first.claim().await;
 
@@ -148,7 +145,7 @@ async fn a_message_is_shown_with_its_attempts_and_the_claim_that_names_it() {
         assert_eq!((named.epoch, named.holder.as_str()), (first.term.epoch.0, "replica.one"));
         assert_eq!((named.superseded_at, named.settles_at), (None, None));
 
-        Poller::begin(&*store, "two").await;
+        Poller::begin(&outbox.database, "two").await;
         let record = outbox.database.message(id).await.unwrap().unwrap();
         let named = record.claim.unwrap();
         assert!(named.superseded_at.unwrap() < named.settles_at.unwrap());

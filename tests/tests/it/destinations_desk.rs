@@ -31,7 +31,7 @@ async fn enqueue(outbox: &Outbox, target: &str, count: usize) {
 }
 
 /// Puts the due rows of a destination aside, as a poller does.
-async fn put_aside(outbox: &Outbox, poller: &Poller<'_>, destination: &str, from: Duration, step: Duration) -> u64 {
+async fn put_aside(outbox: &Outbox, poller: &Poller, destination: &str, from: Duration, step: Duration) -> u64 {
     let reason = (!step.is_zero()).then(|| "it takes 2.0 s to answer".to_owned());
     let aside = Aside {
         destination: destination.to_owned(),
@@ -56,8 +56,7 @@ async fn put_off(outbox: &Outbox) -> i64 {
 async fn each_thing_that_holds_a_destination_up_has_its_own_state() {
     for outbox in outboxes::each().await {
         let database = &outbox.database;
-        let store = database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(database, "one").await;
         assert_eq!(database.destinations(true).await.unwrap(), []);
 
         enqueue(&outbox, "https://slow.example/x", 3).await;
@@ -148,8 +147,7 @@ async fn a_pause_is_heard_by_the_poller_and_audited_and_a_later_one_takes_its_pl
 #[tokio::test]
 async fn resuming_makes_all_rows_due_again_when_they_were_in_whatever_shard_and_no_others() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         enqueue(&outbox, "https://slow.example/x", 1_234).await;
         enqueue(&outbox, "https://other.example/x", 2).await;
         outbox.sql("UPDATE outbox SET available_at = created_at").await;
@@ -188,8 +186,7 @@ async fn resuming_makes_all_rows_due_again_when_they_were_in_whatever_shard_and_
 #[tokio::test]
 async fn a_resumption_counts_the_rows_that_the_poller_is_faster_to_bring_back() {
     let [outbox, ..] = outboxes::migrated().await;
-    let store = outbox.database.store();
-    let poller = Poller::begin(&*store, "one").await;
+    let poller = Poller::begin(&outbox.database, "one").await;
     enqueue(&outbox, "https://slow.example/x", 3).await;
     outbox.database.pause(SLOW, None, &ada("they move")).await.unwrap();
     assert_eq!(put_aside(&outbox, &poller, SLOW, Duration::from_hours(24), Duration::ZERO).await, 3);
@@ -374,8 +371,7 @@ async fn a_destination_that_was_paused_by_command_gets_nothing_until_it_is_resum
 #[tokio::test]
 async fn a_channel_that_takes_messages_is_not_among_what_holds_them_up() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         enqueue(&outbox, "https://slow.example/x", 3).await;
         put_aside(&outbox, &poller, SLOW, Duration::from_mins(1), Duration::from_secs(1)).await;
         // An earlier pause has left a row of the channel.

@@ -181,8 +181,7 @@ async fn a_search_by_key_or_tag_looks_at_what_it_finds_and_what_is_gone_is_liste
 async fn dead_letters_are_found_and_redriven_by_the_same() {
     for outbox in outboxes::each().await {
         some(&outbox).await;
-        let store = outbox.database.store();
-        Poller::begin(&*store, "one").await.kill_all().await;
+        Poller::begin(&outbox.database, "one").await.kill_all().await;
         outbox.enqueue(&[message("order-1-alive").tag("order", "1").tag("customer", "7").tenant("shop")]).await;
         for indexed in [false, true] {
             if indexed && outbox.dialect() == Dialect::MySql {
@@ -222,8 +221,7 @@ async fn the_command_finds_and_changes_by_the_same_flags_and_an_empty_one_never_
     for outbox in outboxes::each().await {
         let program = Program::new(&outbox.test.url, HTTP);
         some(&outbox).await;
-        let store = outbox.database.store();
-        Poller::begin(&*store, "one").await.kill_all().await;
+        Poller::begin(&outbox.database, "one").await.kill_all().await;
         for flags in [
             &["--tag", "order=1", "--tag", "customer=7"][..],
             &["--key-prefix", "order-1", "--tag", "order=1", "--tag", "customer=7"],

@@ -241,8 +241,7 @@ async fn a_dispatcher_does_all_that_a_poller_and_the_desk_do_and_no_more() {
 async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
     for granted in granted().await {
         enqueue_as(&granted.owner).await;
-        let store = granted.owner.database.store();
-        Poller::begin(&*store, "one").await.kill_all().await;
+        Poller::begin(&granted.owner.database, "one").await.kill_all().await;
         let schema = (granted.owner.dialect() == Dialect::Postgres).then_some(SCHEMA);
         let operator = connect(&granted.operator, schema).await;
         operator.require("default").await.unwrap();
@@ -355,14 +354,14 @@ pub(crate) async fn enqueue_as(outbox: &Outbox) {
 async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
     enqueue_as(outbox).await;
     let store = outbox.database.store();
-    let first = Poller::begin(&*store, "one").await;
+    let first = Poller::begin(&outbox.database, "one").await;
     let (claim, messages) = first.claim().await;
     assert_eq!(messages.len(), 4);
     first.mark_some(claim, &messages[..1], &Verdict::Success { receipt: None }, &[]).await;
     store.end_term(&first.term, TermEnd::Shutdown, TermCounts::default()).await.unwrap();
 
     // The rows that were claimed and never marked are settled once their claim says so; here, at once.
-    let second = Poller::begin(&*store, "two").await;
+    let second = Poller::begin(&outbox.database, "two").await;
     owner.sql("UPDATE outbox_claim SET settling_ms = 0, settling_closed_ms = 0").await;
     second.settle().await;
     let (claim, messages) = second.claim().await;
@@ -390,8 +389,7 @@ async fn destinations(outbox: &Outbox) {
     let database = &outbox.database;
     let rows = "INSERT INTO outbox (channel, target, payload) VALUES ('http', 'https://slow.example/', '{}')";
     outbox.sql(&format!("{rows}, ('http', 'https://slow.example/', '{{}}')")).await;
-    let store = database.store();
-    let poller = Poller::begin(&*store, "three").await;
+    let poller = Poller::begin(database, "three").await;
     let (from, step, most) = (Duration::from_secs(10), Duration::from_secs(1), Duration::from_mins(5));
     let reason = Some("it is slow".to_owned());
     let aside = [Aside { destination: DESTINATION.to_owned(), whole_channel: false, from, step, most, reason }];

@@ -345,8 +345,7 @@ async fn rows_of_before_that_a_check_would_refuse_go_as_they_would_have_gone() {
         for moved in ["available_at", "NULL"] {
             outbox.sql(&format!("UPDATE outbox SET deferred_from = {moved} WHERE status = 'PENDING'")).await;
         }
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         let (claim, messages) = poller.claim().await;
         assert_eq!(messages.len(), 4);
         let done = outbox_schema::Verdict::Success { receipt: None };

@@ -168,8 +168,7 @@ async fn an_application_asks_what_became_of_a_message_by_its_key_and_sees_nothin
         let keys = ["delivered", "dead", "waits"];
         let messages = keys.map(|key| NewMessage::http("https://shop.example/s3cret").idempotency_key(key));
         outboxes::transaction(&application, &[Step::Enqueue(&messages)], "COMMIT").await.remove(0).unwrap();
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         let (claim, claimed) = poller.claim().await;
         let verdicts = [
             Verdict::Success { receipt: None },

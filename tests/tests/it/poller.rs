@@ -1,74 +1,49 @@
 //! A poller reduced to its statements: what the store is asked while a message goes its way.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use outbox_schema::store::due::{ClaimTerms, DueRows, LookAndClaim};
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, Found, Holder, InDoubtPolicy, KeyStretch, Mark,
-    Message, OnDeadOrdered, Shard, Store, Strangers, TermId, Verdict, WalkStart,
+    AttemptRecord, ChannelTerms, ClaimId, Database, DeadReason, Holder, Mark, Message, Shard, Store, TermId, Verdict,
+    WalkStart,
 };
+use outbox_tests::conformance::store::{Ask, http, terms};
 
-pub(crate) struct Poller<'a> {
-    store: &'a dyn Store,
+pub(crate) struct Poller {
+    store: Arc<dyn Store>,
+    due: Arc<dyn DueRows>,
     pub(crate) term: TermId,
-    channels: Vec<ChannelTerms>,
+    channels: [ChannelTerms; 1],
 }
 
-impl<'a> Poller<'a> {
+impl Poller {
     /// Begins a term of the channel `http`.
-    pub(crate) async fn begin(store: &'a dyn Store, nonce: &str) -> Self {
-        let channels = vec![ChannelTerms {
-            name: "http".to_owned(),
-            timeout: Duration::from_secs(1),
-            max_attempts: 10,
-            in_doubt: InDoubtPolicy::Resend,
-            on_dead_ordered: OnDeadOrdered::Continue,
-            room: 1_000,
-            most: 1_000_000,
-            max_message_bytes: 1 << 20,
-            fair: true,
-            on_dead: None,
-        }];
+    pub(crate) async fn begin(database: &Database, nonce: &str) -> Self {
+        let (store, due) = (database.store(), database.due_rows());
         let holder = Holder::new("replica", nonce);
         let epoch = store.begin_term(Shard(0), &holder).await.unwrap().epoch;
-        Self { store, term: TermId { shard: Shard(0), epoch, holder }, channels }
+        Self { store, due, term: TermId { shard: Shard(0), epoch, holder }, channels: [http()] }
     }
 
+    /// Defers what is due of channels that it does not know, and claims the rest.
     pub(crate) async fn claim(&self) -> (ClaimId, Vec<Message>) {
-        self.claim_of(None).await
+        let ask = Ask { limit: 1_000, terms: self.terms(), ..Ask::of(&self.channels) };
+        ask.defer_unknown(&*self.due, &self.term).await.unwrap();
+        (ask.claim, ask.claim(&*self.due, &self.term).await.unwrap())
     }
 
-    /// What a claim finds that asks about each destination.
-    pub(crate) async fn find(&self) -> Found {
-        let strangers = Strangers { rows: 0, bytes: 0, ask: true };
-        let request = ClaimRequest { strangers, ..self.request(ClaimId::mint(), None) };
-        self.store.claim(&self.term, &request).await.unwrap().found
+    /// Claims what is due with the look that finds it.
+    pub(crate) async fn look_and_claim(&self) -> (ClaimId, Vec<Message>) {
+        let (claim, terms) = (ClaimId::mint(), self.terms());
+        let behind = WalkStart::default();
+        let ask = LookAndClaim { claim, behind, limit: 100, known: &[], not_of: &[], up_to: 100, terms: &terms };
+        (claim, self.due.look_and_claim(&self.term, &ask).await.unwrap().messages)
     }
 
-    /// Claims what was found before, or else what is due.
-    pub(crate) async fn claim_of(&self, found: Option<&Found>) -> (ClaimId, Vec<Message>) {
-        let claim = ClaimId::mint();
-        (claim, self.store.claim(&self.term, &self.request(claim, found)).await.unwrap().messages)
-    }
-
-    fn request<'r>(&'r self, claim: ClaimId, found: Option<&'r Found>) -> ClaimRequest<'r> {
-        ClaimRequest {
-            claim,
-            limit: 100,
-            max_bytes: 1_000_000,
-            excluded: &[],
-            from: WalkStart::default(),
-            keys: KeyStretch::default(),
-            channels: &self.channels,
-            closed: &[],
-            closed_channels: &[],
-            rooms: &[],
-            strangers: Strangers { rows: 1_000, bytes: 1 << 30, ask: false },
-            found,
-            turns: None,
-            unknown_channel_delay: Duration::from_mins(1),
-            lease_ttl: Duration::from_secs(10),
-            margin: Duration::from_secs(1),
-        }
+    fn terms(&self) -> ClaimTerms<'_> {
+        let (lease_ttl, margin) = (Duration::from_secs(10), Duration::from_secs(1));
+        ClaimTerms { lease_ttl, margin, ..terms(&self.channels) }
     }
 
     /// Marks all rows of a claim.

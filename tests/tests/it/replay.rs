@@ -33,8 +33,7 @@ fn all() -> MessageSelection {
 
 /// Delivers all that is due.
 async fn deliver(outbox: &Outbox, nonce: &str) -> Vec<outbox_schema::Message> {
-    let store = outbox.database.store();
-    let poller = Poller::begin(&*store, nonce).await;
+    let poller = Poller::begin(&outbox.database, nonce).await;
     let (claim, messages) = poller.claim().await;
     poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;
     messages
@@ -180,8 +179,7 @@ async fn only_what_was_delivered_is_replayed_and_a_filter_must_say_which() {
     for outbox in outboxes::each().await {
         let ids = delivered(&outbox, &[message("a")]).await;
         outbox.enqueue(&[message("b")]).await;
-        let store = outbox.database.store();
-        Poller::begin(&*store, "killer").await.kill_all().await;
+        Poller::begin(&outbox.database, "killer").await.kill_all().await;
         outbox.enqueue(&[message("c")]).await;
         let newest = outbox.number("SELECT max(id) FROM outbox").await;
         let named = MessageSelection::Ids(vec![MessageId(newest), MessageId(newest - 1), MessageId(4_711), ids[0]]);
@@ -207,8 +205,7 @@ async fn an_undo_removes_what_is_unsent_and_says_what_was_sent() {
         // The first is delivered meanwhile, and the second waits.
         let later = format!("UPDATE outbox SET priority = 3 WHERE id = {}", done.replays[0].id);
         outbox.sql(&later).await;
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "second").await;
+        let poller = Poller::begin(&outbox.database, "second").await;
         let (claim, messages) = poller.claim().await;
         let (sent, unsent): (Vec<_>, Vec<_>) =
             messages.into_iter().partition(|message| message.id().0 == done.replays[0].id);
@@ -233,8 +230,7 @@ async fn a_replay_that_died_is_edited_under_a_key_of_its_own_or_keeps_the_first_
     for outbox in outboxes::each().await {
         let ids = delivered(&outbox, &[message("a"), message("b")]).await;
         let done = replay(&outbox, &MessageSelection::Ids(ids), SAME_KEY).await;
-        let store = outbox.database.store();
-        Poller::begin(&*store, "killer").await.kill_all().await;
+        Poller::begin(&outbox.database, "killer").await.kill_all().await;
         for (replay, keeps) in done.replays.iter().zip([true, false]) {
             let dead = record(&outbox, replay.id).await;
             let first_key = dead.sent_key.clone().unwrap();

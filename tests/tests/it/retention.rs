@@ -214,7 +214,7 @@ async fn a_mark_that_comes_after_its_row_was_removed_is_fenced_and_leaves_nothin
     for outbox in outboxes::each().await {
         outbox.enqueue(&[NewMessage::http("/hook"), NewMessage::http("/hook")]).await;
         let store = outbox.database.store();
-        let first = Poller::begin(&*store, "one").await;
+        let first = Poller::begin(&outbox.database, "one").await;
         let (claim, messages) = first.claim().await;
         // One was delivered by a later poller meanwhile and has been removed, the other one waits. The claim still names
         // both.
@@ -245,14 +245,14 @@ async fn a_mark_that_comes_after_its_row_was_removed_is_fenced_and_leaves_nothin
             first.claim().await
         };
         outbox.sql(&format!("DELETE FROM outbox WHERE id = {}", messages[0].id())).await;
-        let second = Poller::begin(&*store, "two").await;
+        let second = Poller::begin(&outbox.database, "two").await;
         outbox.sql("UPDATE outbox_claim SET settling_ms = 0, settling_closed_ms = 0").await;
         second.settle().await;
         assert_eq!(count(&outbox, "outbox_claim").await, 0);
     }
 }
 
-fn delivered(poller: &Poller<'_>, claim: ClaimId, message: &outbox_schema::Message) -> Mark {
+fn delivered(poller: &Poller, claim: ClaimId, message: &outbox_schema::Message) -> Mark {
     Mark {
         claim,
         id: message.id(),
@@ -279,8 +279,7 @@ fn delivered(poller: &Poller<'_>, claim: ClaimId, message: &outbox_schema::Messa
 #[tokio::test]
 async fn old_terms_leave_the_log_but_for_the_last_thousand_and_those_of_thirty_days() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        Poller::begin(&*store, "one").await;
+        Poller::begin(&outbox.database, "one").await;
         outbox.sql("UPDATE outbox_term SET epoch = 3000").await;
         outbox.sql("DELETE FROM outbox_term_log").await;
         // 2,500 terms: of the oldest 1,600 all are over 30 days old, of the later ones the last 1,000 of them too.
@@ -298,7 +297,7 @@ async fn old_terms_leave_the_log_but_for_the_last_thousand_and_those_of_thirty_d
         assert_eq!(calls, 2, "a thousand at a time");
         assert_eq!(count(&outbox, "outbox_term_log").await, 1050);
         assert_eq!(outbox.number("SELECT min(epoch) FROM outbox_term_log").await, 1901);
-        let epoch = Poller::begin(&*store, "two").await.term.epoch.0;
+        let epoch = Poller::begin(&outbox.database, "two").await.term.epoch.0;
         assert_eq!(epoch, 3001);
     }
 }

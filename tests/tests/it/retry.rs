@@ -39,7 +39,7 @@ async fn id(outbox: &Outbox, key: &str) -> MessageId {
 }
 
 /// Enqueues a message, and has a poller come to this verdict on its first attempt.
-async fn tried(outbox: &Outbox, poller: &Poller<'_>, key: &str, verdict: &Verdict) -> MessageId {
+async fn tried(outbox: &Outbox, poller: &Poller, key: &str, verdict: &Verdict) -> MessageId {
     outbox.enqueue(&[message(key)]).await;
     let (claim, messages) = poller.claim().await;
     assert_eq!(messages.iter().map(|one| one.idempotency_key.as_str()).collect::<Vec<_>>(), [key]);
@@ -56,8 +56,7 @@ async fn would(outbox: &Outbox, selection: &MessageSelection) -> (u64, u64) {
 #[tokio::test]
 async fn what_waits_for_another_attempt_is_due_at_once_and_goes_on_from_its_attempts() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         for key in ["a", "b"] {
             tried(&outbox, &poller, key, &AGAIN).await;
         }
@@ -95,16 +94,14 @@ async fn a_message_that_is_scheduled_for_later_is_sent_now_where_it_is_named() {
         assert_eq!((would(&outbox, &named).await, would(&outbox, &all()).await), ((1, 0), (0, 0)));
         let done = outbox.database.retry(&named, &ada()).await.unwrap();
         assert_eq!((done.meant, done.retried, done.untried), (1, 1, 1), "{done:?}");
-        let store = outbox.database.store();
-        assert_eq!(Poller::begin(&*store, "one").await.claim().await.1.len(), 1);
+        assert_eq!(Poller::begin(&outbox.database, "one").await.claim().await.1.len(), 1);
     }
 }
 
 #[tokio::test]
 async fn what_is_due_deferred_in_flight_delivered_or_not_there_is_left_as_it_is_and_named() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         let delivered = tried(&outbox, &poller, "delivered", &Verdict::Success { receipt: None }).await;
         let waits = tried(&outbox, &poller, "waits", &AGAIN).await;
         // An attempt that its destination is to blame for, after one that counted.
@@ -142,8 +139,7 @@ async fn what_is_due_deferred_in_flight_delivered_or_not_there_is_left_as_it_is_
 #[tokio::test]
 async fn a_row_that_an_application_holds_is_not_made_due() {
     for outbox in outboxes::each().await.filter(|outbox| outbox.dialect() != Dialect::Sqlite) {
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         let held = tried(&outbox, &poller, "held", &AGAIN).await;
         tried(&outbox, &poller, "free", &AGAIN).await;
         let lock = outbox.hold("idempotency_key = 'held'").await;
@@ -157,8 +153,7 @@ async fn a_row_that_an_application_holds_is_not_made_due() {
 #[tokio::test]
 async fn the_poller_goes_on_with_a_retry_that_nobody_carries_out() {
     for outbox in outboxes::each().await {
-        let store = outbox.database.store();
-        let poller = Poller::begin(&*store, "one").await;
+        let poller = Poller::begin(&outbox.database, "one").await;
         let waits = tried(&outbox, &poller, "waits", &AGAIN).await;
         outbox.enqueue(&[message("scheduled").delay(Duration::from_hours(1))]).await;
         let scheduled = id(&outbox, "scheduled").await;

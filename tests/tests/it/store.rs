@@ -1,8 +1,8 @@
 //! Every store does the same: each behaviour, a test on every database.
 
 use outbox_tests::conformance::store::{
-    Dialect, claims, defaults, destinations, due, halting, hidden, locks, marks, odd_rows, on, ordering, outcomes,
-    settling, starts, strangers, terms, turns,
+    Dialect, claims, defaults, destinations, due, halting, locks, marks, odd_rows, on, ordering, outcomes, settling,
+    terms,
 };
 
 /// Makes a module of each behaviour, and in it a test for each database: a failure names its database.
@@ -30,38 +30,6 @@ macro_rules! on_every_database {
 }
 
 on_every_database! {
-    strangers: [
-        strangers_share_their_room,
-        strangers_take_turns_where_a_claim_asks,
-        claims_go_on_from_what_was_found,
-        a_claim_goes_on_from_what_was_found_where_some_of_it_is_of_an_unknown_channel,
-        rows_of_an_unknown_channel_are_moved_with_those_close_behind_and_no_others,
-        a_claim_says_that_others_hold_all_that_it_found,
-    ],
-    hidden: [
-        what_a_tenant_has_for_others_is_found_behind_its_messages_for_a_silent_destination,
-        a_look_for_hidden_messages_comes_to_all_of_them,
-    ],
-    turns: [
-        whoever_has_little_is_claimed_beside_the_backlog_of_another,
-        each_name_of_a_tenant_has_its_turn,
-        the_heads_of_ordering_keys_take_turns_with_tenants,
-        closed_destinations_take_no_turn_of_their_tenant,
-        turns_change_nothing_where_a_claim_takes_all_that_is_due,
-        channels_take_turns,
-        channels_whose_names_share_a_number_bring_each_message_once,
-        a_closed_destination_hides_none_whose_name_shares_its_number,
-        a_claim_of_few_tenants_does_without_a_walk,
-        a_claim_beside_tenants_of_which_none_has_room_brings_nothing,
-        each_tenant_has_its_part_of_a_claim,
-        the_only_tenant_of_a_channel_has_half_of_a_claim_beside_a_channel_of_many,
-        ordering_keys_take_turns_beside_very_many_tenants,
-        priorities_decide_within_a_tenant,
-        a_channel_without_turns_keeps_to_priority_and_age,
-        turns_do_not_move_the_start_of_a_walk_past_what_was_left,
-        whoever_was_served_lately_is_looked_at_in_each_claim,
-        the_newest_that_was_never_tried_goes_before_those_that_come_again,
-    ],
     defaults: [
         three_columns_suffice,
         a_row_written_in_another_time_zone_is_due_at_once,
@@ -79,23 +47,6 @@ on_every_database! {
         a_term_that_begins_says_from_which_epoch_on_claims_are_left,
         no_claim_of_an_older_term_appears_once_a_newer_one_has_begun,
     ],
-    claims: [
-        a_claim_repeated_under_its_id_is_made_once,
-        excluded_rows_are_left_out,
-        a_claim_keeps_to_its_rows_and_bytes,
-        a_message_that_is_too_large_for_its_channel_is_claimed_unread,
-        rows_of_an_unknown_channel_wait_until_it_is_configured,
-        rows_of_a_closed_destination_are_passed_over,
-        rows_that_go_elsewhere_are_claimed_where_a_destination_that_bears_their_channels_name_is_closed,
-        no_more_rows_of_a_destination_are_claimed_than_there_is_room_for,
-        no_channel_takes_more_of_a_destination_than_it_may_whatever_others_may_take_there,
-        higher_priorities_go_first,
-        messages_of_an_ordering_key_go_out_one_at_a_time,
-        rows_that_are_not_due_are_not_claimed,
-        a_claimed_row_carries_what_its_application_wrote,
-        tries_of_one_claim_that_overlap_make_it_once,
-        a_cancelled_claim_leaves_no_lock_behind,
-    ],
     destinations: [
         rows_that_are_put_aside_come_back_one_after_the_other,
         a_look_for_rows_to_put_aside_goes_on_where_its_last_step_ended,
@@ -112,13 +63,6 @@ on_every_database! {
         a_breaker_whose_pause_is_over_stays_one_until_it_closes,
         a_pause_by_hand_is_ended_by_nobody_else,
         a_resumption_by_hand_is_told_with_what_paused_the_destination_since,
-    ],
-    starts: [
-        a_walk_goes_on_behind_what_was_claimed,
-        a_walk_goes_on_behind_what_was_claimed_beside_heads_of_ordering_keys,
-        a_late_commit_with_an_old_available_at_is_claimed,
-        a_walk_that_leaves_a_row_is_followed_by_one_that_begins_before_it,
-        a_walk_passes_over_what_closed_destinations_have_only_once,
     ],
     marks: [
         a_success_ends_the_row_and_its_claim,
@@ -165,17 +109,12 @@ on_every_database! {
         a_term_does_not_settle_its_own_claims,
     ],
     ordering: [
-        priorities_are_strict_with_and_without_ordering_keys,
-        the_longest_due_goes_first_whatever_its_ordering_key,
-        each_ordering_key_is_in_one_stretch,
-        a_look_is_bounded_whatever_becomes_of_the_keys,
-        a_stretch_begins_where_its_first_key_was,
-        a_look_that_leaves_keys_shows_those_of_the_newest_rows_too,
-        a_row_without_an_ordering_key_is_found_with_each_stretch,
+        each_ordering_key_is_met_once,
+        a_step_along_halted_keys_is_bounded,
+        a_step_goes_on_where_a_key_was,
         the_order_of_ids_wins_over_priority_and_age_within_a_key,
         a_retry_keeps_those_behind_it_waiting,
         those_behind_a_message_in_doubt_wait_until_it_is_settled,
-        a_redriven_message_waits_for_the_one_of_its_key_that_is_in_flight,
     ],
     halting: [
         the_next_of_a_key_goes_when_its_head_is_dead,
@@ -204,6 +143,8 @@ on_every_database! {
         steps_along_the_lanes_meet_each_once_and_end,
         steps_along_the_ordering_keys_meet_each_once_and_end,
         a_dead_letter_halts_those_behind_it_in_looks_and_claims,
+    ],
+    claims: [
         rows_are_claimed_by_what_a_look_showed,
         rows_that_are_not_as_they_were_seen_are_not_claimed,
         a_claim_that_gets_no_row_leaves_nothing,
@@ -218,6 +159,10 @@ on_every_database! {
         a_look_claims_nothing_of_an_unknown_channel,
         tries_of_one_claim_of_rows_that_overlap_make_it_once,
         a_row_that_comes_back_is_claimed_at_its_new_revision,
+        rows_of_an_unknown_channel_wait_until_it_is_configured,
+        rows_of_an_unknown_channel_are_moved_with_those_close_behind_and_no_others,
+        a_claimed_row_carries_what_its_application_wrote,
+        a_cancelled_claim_leaves_no_lock_behind,
     ],
 }
 
@@ -228,12 +173,12 @@ async fn names_that_are_not_utf_8_keep_no_step_from_the_lanes_and_keys_behind_th
 
 #[tokio::test]
 async fn a_row_that_somebody_has_locked_is_left_and_the_others_are_claimed_on_mysql() {
-    on(Dialect::MySql, due::a_row_that_somebody_has_locked_is_left_and_the_others_are_claimed).await;
+    on(Dialect::MySql, claims::a_row_that_somebody_has_locked_is_left_and_the_others_are_claimed).await;
 }
 
 #[tokio::test]
 async fn a_row_that_is_being_taken_back_is_left_and_the_others_are_claimed_on_postgres() {
-    on(Dialect::Postgres, due::a_row_that_is_being_taken_back_is_left_and_the_others_are_claimed).await;
+    on(Dialect::Postgres, claims::a_row_that_is_being_taken_back_is_left_and_the_others_are_claimed).await;
 }
 
 #[tokio::test]
@@ -254,11 +199,6 @@ async fn a_claim_outlasts_the_connection_of_the_last_one_on_postgres() {
 #[tokio::test]
 async fn the_ids_of_a_large_claim_are_not_compressed_on_postgres() {
     on(Dialect::Postgres, claims::the_ids_of_a_large_claim_are_not_compressed).await;
-}
-
-#[tokio::test]
-async fn a_walk_on_postgres_reads_one_index_entry_of_each_ordering_key() {
-    on(Dialect::Postgres, claims::a_walk_reads_one_index_entry_of_each_ordering_key).await;
 }
 
 #[tokio::test]

@@ -221,8 +221,7 @@ async fn an_application_of_mariadb_or_mysql_that_has_the_view_alone_locks_no_row
         } else {
             caller.run(&through_the_view).await;
         }
-        let store = granted.owner.database.store();
-        let poller = Poller::begin(&*store, lock).await;
+        let poller = Poller::begin(&granted.owner.database, lock).await;
         let (claim, messages) = poller.claim().await;
         assert_eq!(messages.len(), 1, "{lock}");
         poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;

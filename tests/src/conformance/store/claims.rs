@@ -1,85 +1,425 @@
-//! Claims.
+//! What is claimed of what looks at due rows have shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use outbox_schema::destination::DestinationRoom;
-use outbox_schema::{ChannelTerms, ClaimRequest, StoreError, TermId, Verdict};
-use sqlx::{AssertSqlSafe, Connection};
+use outbox_schema::store::due::{ClaimTerms, Header, Lane, LookAndClaim, RowsToClaim};
+use outbox_schema::{
+    ChannelTerms, ClaimId, DeadReason, Message, MessageId, Revision, Shard, StoreError, TermId, Verdict, WalkStart,
+};
+use sqlx::{AssertSqlSafe, Connection as _, MySqlConnection, PgConnection, raw_sql};
 
 use crate::eventually;
 
-use super::{Dialect, Outbox, delivered, http, ids, mark, once, request};
+use super::due::{SHARD, all_due, all_keys, behind, shown, write};
+use super::{Ask, Dialect, Outbox, delivered, http, ids, mark, once, seen, terms};
 
-/// Its COMMIT may go unanswered; the answer to the repetition is the answer to the first.
-pub async fn a_claim_repeated_under_its_id_is_made_once(outbox: &Outbox) {
+pub(super) async fn claim(
+    outbox: &Outbox,
+    term: &TermId,
+    channels: &[ChannelTerms],
+    headers: &[Header],
+) -> Vec<Message> {
+    let rows = seen(headers);
+    let request = RowsToClaim { claim: ClaimId::mint(), rows: &rows, terms: &terms(channels) };
+    outbox.due().claim_rows(term, &request).await.unwrap()
+}
+
+/// The rows that the claims hold, in order.
+pub(super) async fn held(outbox: &Outbox) -> Vec<i64> {
+    let mut held = Vec::new();
+    for row in outbox.strings(&["message_ids"], "outbox_claim").await {
+        let numbers = row[0].as_deref().unwrap_or_default().trim_matches(|c| "{[]}".contains(c)).to_owned();
+        held.extend(numbers.split(',').filter(|id| !id.is_empty()).map(|id| id.trim().parse::<i64>().unwrap()));
+    }
+    held.sort_unstable();
+    held
+}
+
+/// In the order in which they are asked for, with what their application wrote; and the claim holds these rows.
+pub async fn rows_are_claimed_by_what_a_look_showed(outbox: &Outbox) {
     let channels = [http()];
     let term = outbox.term(&channels).await;
-    for _ in 0..3 {
-        outbox.insert(&[]).await;
+    let payload = ("payload", "'{\"text\": \"grüße 😀\"}'");
+    outbox.insert(&[payload, ("headers", "'{\"x-a\": \"b\"}'"), ("tenant", "'acme'"), ("revision", "3")]).await;
+    write(outbox, 2, &[]).await;
+    let keyed = outbox.insert(&[("ordering_key", "'k'")]).await;
+    let mut headers = [all_due(outbox).await, all_keys(outbox, 1, &[]).await].concat();
+    headers.reverse();
+    let rows = seen(&headers);
+    let request = RowsToClaim { claim: ClaimId::mint(), rows: &rows, terms: &terms(&channels) };
+    let claimed = outbox.due().claim_rows(&term, &request).await.unwrap();
+    assert_eq!(ids(&claimed), shown(&headers));
+    assert_eq!((claimed[0].id(), claimed[0].ordering_key.as_deref()), (keyed, Some("k")));
+    let [.., last] = &claimed[..] else { panic!("{claimed:?}") };
+    assert_eq!((last.revision().0, last.tenant.as_deref()), (3, Some("acme")));
+    assert_eq!(last.payload, "{\"text\": \"grüße 😀\"}");
+    assert_eq!(last.headers.as_deref(), Some("{\"x-a\": \"b\"}"));
+    assert_eq!(held(outbox).await.len(), 4);
+
+    // Marks and the end of the claim are as of any other.
+    let marks: Vec<_> = claimed.iter().map(|message| delivered(&term, request.claim, message)).collect();
+    assert!(outbox.store.mark(&marks, &[request.claim]).await.unwrap().fenced.is_empty());
+    assert_eq!(outbox.count("outbox WHERE status = 'SUCCESS'").await, 4);
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+}
+
+/// What was decided about since, what is not due any more, and what is not waiting: the claim holds none of it.
+pub async fn rows_that_are_not_as_they_were_seen_are_not_claimed(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let names = ["stays", "decided", "deferred", "done", "dead", "gone", "strange"];
+    let mut of = HashMap::new();
+    for name in names {
+        let channel = if name == "strange" { "'nobody'" } else { "'http'" };
+        of.insert(name, outbox.insert(&[("channel", channel), ("revision", "1")]).await);
     }
-    let ask = ClaimRequest { limit: 2, ..request(&channels) };
-    let first = outbox.store.claim(&term, &ask).await.unwrap();
-    let again = outbox.store.claim(&term, &ask).await.unwrap();
-    assert_eq!(first.messages.len(), 2);
-    assert_eq!(ids(&again.messages), ids(&first.messages));
+    let elsewhere = outbox.insert(&[("shard", "1")]).await;
+    let mut headers = all_due(outbox).await;
+    assert_eq!(headers.len(), names.len());
+    headers.extend(outbox.due().look(Shard(1), WalkStart::default(), 100).await.unwrap());
+    assert_eq!(headers.last().map(|header| header.id), Some(elsewhere));
+    let change =
+        async |name: &str, to: &str| outbox.execute(&format!("UPDATE outbox SET {to} WHERE id = {}", of[name])).await;
+    change("decided", "revision = revision + 1").await;
+    change("deferred", &format!("available_at = {}", outbox.moment(60_000))).await;
+    change("done", "status = 'SUCCESS'").await;
+    change("dead", "status = 'DEAD', dead_reason = 'permanent'").await;
+    outbox.execute(&format!("DELETE FROM outbox WHERE id = {}", of["gone"])).await;
+    assert_eq!(ids(&claim(outbox, &term, &channels, &headers).await), [of["stays"].0]);
+    assert_eq!(held(outbox).await, [of["stays"].0]);
+}
+
+/// On MySQL an open cancellation has locked its message. Claims pass that over, and wait for nobody.
+pub async fn a_row_that_somebody_has_locked_is_left_and_the_others_are_claimed(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let rows = write(outbox, 3, &[]).await;
+    let headers = all_due(outbox).await;
+    let mut application = MySqlConnection::connect(outbox.url()).await.unwrap();
+    // As the procedure does, which is made by a script of its own.
+    let lock = format!(
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN; \
+         SELECT shard FROM outbox_cancelling LOCK IN SHARE MODE; SELECT id FROM outbox WHERE id = {} FOR UPDATE",
+        rows[1]
+    );
+    raw_sql(AssertSqlSafe(lock)).execute(&mut application).await.unwrap();
+    let promptly = Duration::from_secs(3);
+    let claimed = tokio::time::timeout(promptly, claim(outbox, &term, &channels, &headers)).await.unwrap();
+    assert_eq!(ids(&claimed), [rows[0], rows[2]]);
+    assert_eq!(held(outbox).await, [rows[0], rows[2]]);
+    raw_sql("ROLLBACK").execute(&mut application).await.unwrap();
+    assert_eq!(ids(&claim(outbox, &term, &channels, &headers[1..2]).await), [rows[1]]);
+}
+
+/// Nothing was sent under it, and nothing has to be settled.
+pub async fn a_claim_that_gets_no_row_leaves_nothing(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    write(outbox, 2, &[]).await;
+    let headers = all_due(outbox).await;
+    outbox.execute("UPDATE outbox SET revision = revision + 1").await;
+    assert!(claim(outbox, &term, &channels, &headers).await.is_empty());
+    assert!(claim(outbox, &term, &channels, &[]).await.is_empty());
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+}
+
+/// Whatever was seen of it: the one that waits with the lowest id, due or not. Keys are of their channel, and compared byte for
+/// byte.
+pub async fn of_an_ordering_key_only_the_first_is_claimed(outbox: &Outbox) {
+    let channels = [http(), once()];
+    let term = outbox.term(&channels).await;
+    let first = outbox.insert(&[("ordering_key", "'a'"), ("revision", "1")]).await;
+    let second = outbox.insert(&[("ordering_key", "'a'"), ("priority", "3")]).await;
+    let capital = outbox.insert(&[("ordering_key", "'A'")]).await;
+    let elsewhere = outbox.insert(&[("ordering_key", "'a'"), ("channel", "'once'")]).await;
+    let headers = all_keys(outbox, 5, &[]).await;
+    assert_eq!(headers.len(), 4);
+    let mut claimed = ids(&claim(outbox, &term, &channels, &headers).await);
+    claimed.sort_unstable();
+    assert_eq!(claimed, [first.0, capital.0, elsewhere.0]);
+    // It is hidden by one that came back, and is not due yet.
+    let only = |id: MessageId| headers.iter().filter(|header| header.id == id).cloned().collect::<Vec<_>>();
+    outbox.execute(&format!("UPDATE outbox SET available_at = {} WHERE id = {first}", outbox.moment(60_000))).await;
+    assert!(claim(outbox, &term, &channels, &only(second)).await.is_empty());
+    outbox.execute(&format!("UPDATE outbox SET status = 'SUCCESS', revision = 1 WHERE id = {first}")).await;
+    assert_eq!(ids(&claim(outbox, &term, &channels, &only(second)).await), [second.0]);
+}
+
+/// Its COMMIT may go unanswered; the answer to the repetition is the answer to the first, whatever it asks for.
+pub async fn a_claim_of_rows_repeated_under_its_id_is_made_once(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    write(outbox, 3, &[]).await;
+    let rows = seen(&all_due(outbox).await);
+    let due = outbox.due();
+    let terms = terms(&channels);
+    let request = RowsToClaim { claim: ClaimId::mint(), rows: &rows[..2], terms: &terms };
+    let first = due.claim_rows(&term, &request).await.unwrap();
+    assert_eq!(ids(&due.claim_rows(&term, &request).await.unwrap()), ids(&first));
+    let more = RowsToClaim { rows: &rows, ..request.clone() };
+    assert_eq!(ids(&due.claim_rows(&term, &more).await.unwrap()), ids(&first));
     assert_eq!(outbox.count("outbox_claim").await, 1);
 
     // A row that was marked meanwhile may not be sent again under it.
-    outbox.store.mark(&[delivered(&term, ask.claim, &first.messages[0])], &[]).await.unwrap();
-    let again = outbox.store.claim(&term, &ask).await.unwrap();
-    assert_eq!(ids(&again.messages), ids(&first.messages[1..]));
+    outbox.store.mark(&[delivered(&term, request.claim, &first[0])], &[]).await.unwrap();
+    assert_eq!(ids(&due.claim_rows(&term, &request).await.unwrap()), ids(&first[1..]));
+
+    // Nothing is claimed any more under the id of a claim that was given up.
+    let given_up = RowsToClaim { claim: ClaimId::mint(), rows: &rows[2..], terms: &terms };
+    outbox.store.release(SHARD, given_up.claim).await.unwrap();
+    assert!(due.claim_rows(&term, &given_up).await.unwrap().is_empty());
 }
 
-/// They are in flight, here or under a claim that is not settled.
-pub async fn excluded_rows_are_left_out(outbox: &Outbox) {
+/// Also where nothing of it could be claimed.
+pub async fn a_claim_of_rows_needs_the_present_term(outbox: &Outbox) {
     let channels = [http()];
+    let earlier = outbox.term(&channels).await;
+    write(outbox, 1, &[]).await;
+    let rows = seen(&all_due(outbox).await);
     let term = outbox.term(&channels).await;
-    let plain = [outbox.insert(&[]).await, outbox.insert(&[]).await, outbox.insert(&[]).await];
-    let keyed = outbox.insert(&[("ordering_key", "'k'")]).await;
-    let urgent = outbox.insert(&[("priority", "3")]).await;
-    let excluded = [plain[0], plain[2], keyed, urgent];
-    let ask = ClaimRequest { excluded: &excluded, ..request(&channels) };
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
-    assert_eq!(ids(&claimed.messages), [plain[1].0]);
-}
-
-/// The limit is on rows, the bytes on their bodies together.
-pub async fn a_claim_keeps_to_its_rows_and_bytes(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    let body = format!("'\"{}\"'", "x".repeat(98));
-    let mut inserted = Vec::new();
-    for _ in 0..4 {
-        inserted.push(outbox.insert(&[("payload", &body)]).await.0);
+    let terms = terms(&channels);
+    let impostor = TermId { holder: earlier.holder.clone(), ..term.clone() };
+    for over in [&earlier, &impostor] {
+        for rows in [&rows[..], &[(MessageId(1 << 40), Revision(0))], &[]] {
+            let request = RowsToClaim { claim: ClaimId::mint(), rows, terms: &terms };
+            let refused = outbox.due().claim_rows(over, &request).await;
+            assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
+        }
+        for up_to in [0, 10] {
+            let refused = outbox.due().look_and_claim(over, &LookAndClaim { up_to, ..idle(&terms) }).await;
+            assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
+        }
+        let refused = outbox.due().defer_unknown(over, &[rows[0].0], &[], Duration::from_mins(1)).await;
+        assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
     }
-    let few = ClaimRequest { limit: 3, ..request(&channels) };
-    assert_eq!(ids(&outbox.store.claim(&term, &few).await.unwrap().messages), inserted[..3]);
-    let narrow = ClaimRequest { max_bytes: 300, ..request(&channels) };
-    assert_eq!(ids(&outbox.store.claim(&term, &narrow).await.unwrap().messages), inserted[..2]);
-    let tiny = ClaimRequest { max_bytes: 50, ..request(&channels) };
-    assert!(outbox.store.claim(&term, &tiny).await.unwrap().messages.is_empty());
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+    outbox.execute("DELETE FROM outbox").await;
+    let refused = outbox.due().look_and_claim(&earlier, &idle(&terms)).await;
+    assert!(matches!(refused, Err(StoreError::Fenced { .. })), "{refused:?}");
 }
 
-/// It counts no bytes, so those behind it do not wait for it.
-pub async fn a_message_that_is_too_large_for_its_channel_is_claimed_unread(outbox: &Outbox) {
+/// Payload and headers stay in the database; its place in the claim is as of any other.
+pub async fn a_row_that_is_too_large_for_its_channel_is_claimed_unread(outbox: &Outbox) {
     let channels = [ChannelTerms { max_message_bytes: 200, ..http() }];
     let term = outbox.term(&channels).await;
-    let body = format!("'\"{}\"'", "x".repeat(300));
-    let large = [
-        outbox.insert(&[("payload", &body)]).await,
-        outbox.insert(&[("headers", &format!("'{{\"x-y\": \"{}\"}}'", random_text(300)))]).await,
-        outbox.insert(&[("target", &format!("'https://shop.example/{}'", "x".repeat(300)))]).await,
-    ];
-    let small = outbox.insert(&[]).await;
-    let ask = ClaimRequest { max_bytes: 250, ..request(&channels) };
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
-    assert_eq!(ids(&claimed), [large[0].0, large[1].0, large[2].0, small.0]);
+    outbox.insert(&[("payload", &format!("'\"{}\"'", "x".repeat(300)))]).await;
+    outbox.insert(&[("headers", &format!("'{{\"x-y\": \"{}\"}}'", random_text(300)))]).await;
+    outbox.insert(&[("target", &format!("'https://shop.example/{}'", "x".repeat(300)))]).await;
+    outbox.insert(&[]).await;
+    let headers = all_due(outbox).await;
+    let claimed = claim(outbox, &term, &channels, &headers).await;
+    assert_eq!(ids(&claimed), shown(&headers));
     for message in &claimed[..3] {
         assert!(message.too_large && message.bytes > 300, "{message:?}: {} bytes", message.bytes);
         assert!(message.payload.is_empty() && message.headers.is_none());
     }
-    assert!(!claimed[3].too_large && !claimed[3].payload.is_empty());
+    assert!(!claimed[3].too_large && claimed[3].payload == "{}");
+}
+
+/// As those of any other claim: after their settling time, by the policy of their channel.
+pub async fn what_a_claim_of_rows_left_in_doubt_is_settled(outbox: &Outbox) {
+    let channels = [http(), once()];
+    let earlier = outbox.term(&channels).await;
+    let resent = outbox.insert(&[]).await;
+    let dead = outbox.insert(&[("channel", "'once'")]).await;
+    outbox.insert(&[]).await;
+    let headers: Vec<_> = all_due(outbox).await.into_iter().take(2).collect();
+    assert_eq!(claim(outbox, &earlier, &channels, &headers).await.len(), 2);
+    let term = outbox.term(&channels).await;
+    let waits = outbox.store.settle(&term, &channels, &[]).await.unwrap();
+    assert_eq!((waits.decided.len(), waits.unsettled.len()), (0, 2));
+    let next = waits.next.unwrap();
+    assert!(next > Duration::from_mins(9) && next <= Duration::from_secs(601), "{next:?}");
+    outbox.age_claims(Duration::from_hours(1)).await;
+    let settled = outbox.store.settle(&term, &channels, &[]).await.unwrap().decided;
+    let again = |id: MessageId| settled.iter().find(|row| row.id == id).map(|row| row.resend);
+    assert_eq!((settled.len(), again(resent), again(dead)), (2, Some(true), Some(false)));
+}
+
+/// Rows that are there twice in what is asked for are claimed once.
+pub async fn a_row_that_is_asked_for_twice_is_claimed_once(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    write(outbox, 2, &[]).await;
+    let headers = all_due(outbox).await;
+    let twice = [headers.clone(), headers.clone()].concat();
+    assert_eq!(ids(&claim(outbox, &term, &channels, &twice).await), shown(&headers));
+    assert_eq!(held(outbox).await, shown(&headers));
+}
+
+/// A look of an idle poller: it claims up to ten.
+pub(super) fn idle<'a>(terms: &'a ClaimTerms<'a>) -> LookAndClaim<'a> {
+    LookAndClaim {
+        claim: ClaimId::mint(),
+        behind: WalkStart::default(),
+        limit: 100,
+        known: &[],
+        not_of: &[],
+        up_to: 10,
+        terms,
+    }
+}
+
+/// And where more is due, nothing.
+pub async fn a_look_claims_at_once_what_is_little(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let terms = terms(&channels);
+    let nothing = outbox.due().look_and_claim(&term, &idle(&terms)).await.unwrap();
+    assert!(nothing.headers.is_empty() && nothing.messages.is_empty());
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+
+    let late = write(outbox, 2, &[("payload", "'{\"a\": 1}'")]).await;
+    let urgent = write(outbox, 1, &[("priority", "3")]).await;
+    let expected = [urgent, late].concat();
+    let ask = LookAndClaim { up_to: 2, ..idle(&terms) };
+    let looked = outbox.due().look_and_claim(&term, &ask).await.unwrap();
+    assert_eq!((shown(&looked.headers), looked.messages.len()), (expected.clone(), 0));
+    assert_eq!(looked.headers, all_due(outbox).await);
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+
+    let ask = LookAndClaim { up_to: 3, ..idle(&terms) };
+    let looked = outbox.due().look_and_claim(&term, &ask).await.unwrap();
+    assert_eq!((shown(&looked.headers), ids(&looked.messages)), (expected.clone(), expected.clone()));
+    assert_eq!(looked.headers, all_due(outbox).await);
+    assert_eq!(looked.messages[2].payload, "{\"a\": 1}");
+    assert_eq!(held(outbox).await, {
+        let mut all = expected.clone();
+        all.sort_unstable();
+        all
+    });
+
+    // A repeat under its id is told the same, also where more is due by now.
+    write(outbox, 20, &[]).await;
+    let again = outbox.due().look_and_claim(&term, &ask).await.unwrap();
+    assert_eq!((shown(&again.headers), ids(&again.messages)), (expected.clone(), expected));
+    assert_eq!(outbox.count("outbox_claim").await, 1);
+    let marks: Vec<_> = again.messages.iter().map(|message| delivered(&term, ask.claim, message)).collect();
+    assert!(outbox.store.mark(&marks, &[ask.claim]).await.unwrap().fenced.is_empty());
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+}
+
+/// What is in flight, and what is of lanes with a backlog, is neither shown nor counted; nor is what comes before its place.
+pub async fn a_look_that_claims_passes_over_what_is_known(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let terms = terms(&channels);
+    let known = write(outbox, 12, &[]).await;
+    write(outbox, 12, &[("tenant", "'busy'")]).await;
+    let passed = all_due(outbox).await;
+    let quiet = write(outbox, 2, &[("tenant", "'quiet'")]).await;
+    let urgent = write(outbox, 1, &[("priority", "1"), ("tenant", "'quiet'")]).await;
+    // The tenant of that name in another channel is another lane.
+    let elsewhere = write(outbox, 1, &[("tenant", "'busy'"), ("channel", "'once'")]).await;
+    let ids_known: Vec<_> = known.iter().map(|id| MessageId(*id)).collect();
+    let not_of = [Lane { channel: "http".into(), tenant: "busy".into() }];
+    let ask = LookAndClaim { known: &ids_known, not_of: &not_of, up_to: 0, ..idle(&terms) };
+    let expected = [urgent, quiet, elsewhere].concat();
+    assert_eq!(shown(&outbox.due().look_and_claim(&term, &ask).await.unwrap().headers), expected);
+    let ask = LookAndClaim { behind: behind(WalkStart::default(), &passed), up_to: 0, ..idle(&terms) };
+    assert_eq!(shown(&outbox.due().look_and_claim(&term, &ask).await.unwrap().headers), expected);
+    assert_eq!(outbox.count("outbox_claim").await, 0);
+    let limited = LookAndClaim { limit: 1, ..ask };
+    let looked = outbox.due().look_and_claim(&term, &limited).await.unwrap();
+    assert_eq!(shown(&looked.headers), expected[..2]);
+    let ask = LookAndClaim { known: &ids_known, not_of: &not_of, ..idle(&terms) };
+    assert_eq!(ids(&outbox.due().look_and_claim(&term, &ask).await.unwrap().messages), expected[..3]);
+}
+
+/// It is shown, so that it is deferred.
+pub async fn a_look_claims_nothing_of_an_unknown_channel(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let terms = terms(&channels);
+    let strange = outbox.insert(&[("channel", "'nobody'")]).await;
+    let known = outbox.insert(&[]).await;
+    let looked = outbox.due().look_and_claim(&term, &idle(&terms)).await.unwrap();
+    assert_eq!((shown(&looked.headers), ids(&looked.messages)), (vec![strange.0, known.0], vec![known.0]));
+    assert_eq!(held(outbox).await, [known.0]);
+
+    let keyed = outbox.insert(&[("channel", "'nobody'"), ("ordering_key", "'k'")]).await;
+    let delay = Duration::from_mins(1);
+    let deferred = outbox.due().defer_unknown(&term, &[strange, keyed], &channels, delay).await.unwrap();
+    assert_eq!(deferred, BTreeMap::from([("nobody".to_owned(), 2)]));
+    assert_eq!(shown(&all_due(outbox).await), [known.0]);
+    for id in [strange, keyed] {
+        let row = outbox.message(id).await;
+        assert!((50_000..=60_000).contains(&row.available_in) && row.revision == 0, "{row:?}");
+    }
+}
+
+/// Two tries of one claim at the same moment: one is made, and nobody is told that it cannot be.
+pub async fn tries_of_one_claim_of_rows_that_overlap_make_it_once(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    write(outbox, 2, &[]).await;
+    let rows = seen(&all_due(outbox).await);
+    let terms = terms(&channels);
+    let request = RowsToClaim { claim: ClaimId::mint(), rows: &rows, terms: &terms };
+    let attempt = async || loop {
+        match outbox.due().claim_rows(&term, &request).await {
+            Ok(claimed) => return ids(&claimed),
+            Err(StoreError::Unavailable { .. }) if outbox.dialect != Dialect::Sqlite => {}
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let (one, other, third) = tokio::join!(attempt(), attempt(), attempt());
+    assert!(one.len() == 2 && one == other && other == third, "{one:?} {other:?} {third:?}");
+    assert_eq!(outbox.count("outbox_claim").await, 1);
+}
+
+/// What comes back is seen and claimed at its new revision.
+pub async fn a_row_that_comes_back_is_claimed_at_its_new_revision(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    write(outbox, 2, &[]).await;
+    let headers = all_due(outbox).await;
+    let rows = seen(&headers);
+    let request = RowsToClaim { claim: ClaimId::mint(), rows: &rows, terms: &terms(&channels) };
+    let claimed = outbox.due().claim_rows(&term, &request).await.unwrap();
+    let dead = Verdict::Dead { reason: DeadReason::Permanent, attempted: true, invalid_target: false };
+    let verdicts = [Verdict::Retry { after: Duration::ZERO }, dead];
+    let marks: Vec<_> =
+        claimed.iter().zip(verdicts).map(|(row, verdict)| mark(&term, request.claim, row, verdict, "a test")).collect();
+    outbox.store.mark(&marks, &[request.claim]).await.unwrap();
+    assert!(claim(outbox, &term, &channels, &headers).await.is_empty(), "those are of the revision before");
+    let again = all_due(outbox).await;
+    assert_eq!(seen(&again), [(headers[0].id, Revision(1))]);
+    assert_eq!(ids(&claim(outbox, &term, &channels, &again).await), [headers[0].id.0]);
+}
+
+/// An open transaction takes a message back: claims pass it over, and wait for nobody. What is claimed is not taken back any
+/// more.
+pub async fn a_row_that_is_being_taken_back_is_left_and_the_others_are_claimed(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let mut rows = Vec::new();
+    for key in ["'a'", "'b'", "'c'"] {
+        rows.push(outbox.insert(&[("idempotency_key", key)]).await.0);
+    }
+    let mut application = PgConnection::connect(outbox.url()).await.unwrap();
+    let mut cancel = async |statement: &str, key: &str| -> bool {
+        raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut application).await.unwrap();
+        sqlx::query_scalar("SELECT outbox_cancel($1)").bind(key).fetch_one(&mut application).await.unwrap()
+    };
+    let headers = all_due(outbox).await;
+    let promptly = Duration::from_secs(3);
+    assert!(cancel("BEGIN", "b").await);
+    let claimed = tokio::time::timeout(promptly, claim(outbox, &term, &channels, &headers)).await.unwrap();
+    assert_eq!(ids(&claimed), [rows[0], rows[2]]);
+    assert_eq!(held(outbox).await, [rows[0], rows[2]]);
+    assert!(!cancel("ROLLBACK", "a").await, "it is claimed");
+    assert_eq!(ids(&claim(outbox, &term, &channels, &headers[1..2]).await), [rows[1]]);
+
+    for key in ["'d'", "'e'"] {
+        rows.push(outbox.insert(&[("idempotency_key", key)]).await.0);
+    }
+    assert!(cancel("BEGIN", "d").await);
+    let terms = terms(&channels);
+    let ask = LookAndClaim { behind: behind(WalkStart::default(), &headers), ..idle(&terms) };
+    let looked = tokio::time::timeout(promptly, outbox.due().look_and_claim(&term, &ask)).await.unwrap().unwrap();
+    assert_eq!((shown(&looked.headers), ids(&looked.messages)), (rows[3..].to_vec(), vec![rows[4]]));
 }
 
 /// A text that no database can compress.
@@ -98,9 +438,9 @@ pub async fn rows_of_an_unknown_channel_wait_until_it_is_configured(outbox: &Out
         unknown.push(outbox.insert(&[("channel", name), ("available_at", &due)]).await);
     }
     let known = outbox.insert(&[]).await;
-    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
-    assert_eq!(ids(&claimed.messages), [known.0]);
-    assert_eq!(claimed.deferred, BTreeMap::from([" http", "Http", "once"].map(|name| (name.to_owned(), 1))));
+    let deferred = outbox.defer_unknown(&term, &channels).await;
+    assert_eq!(deferred, BTreeMap::from([" http", "Http", "once"].map(|name| (name.to_owned(), 1))));
+    assert_eq!(ids(&outbox.claim_all(&term, &channels).await.1), [known.0]);
 
     let row = outbox.message(unknown[0]).await;
     assert_eq!((row.status.as_str(), row.revision, row.attempts), ("PENDING", 0, 0));
@@ -112,151 +452,28 @@ pub async fn rows_of_an_unknown_channel_wait_until_it_is_configured(outbox: &Out
     let row = outbox.message(unknown[0]).await;
     assert!(row.available_in < -85_000 && row.deferred_from.is_none(), "{row:?}");
     assert!(outbox.message(unknown[1]).await.available_in > 0);
-    let ask = ClaimRequest { excluded: &[known], ..request(&channels) };
-    assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), [unknown[0].0]);
+    let ask = Ask { excluded: &[known], ..Ask::of(&channels) };
+    assert_eq!(ids(&outbox.claim(&term, &ask).await), [unknown[0].0]);
 }
 
-/// However many of its rows come first; and so are those of a channel that is closed as a whole.
-pub async fn rows_of_a_closed_destination_are_passed_over(outbox: &Outbox) {
-    let channels = [http(), once()];
-    let term = outbox.term(&channels).await;
-    for key in ["NULL", "'a'", "'b'"] {
-        outbox.insert(&[("target", "'https://down.example/x'"), ("ordering_key", key), ("priority", "1")]).await;
-    }
-    outbox.insert(&[("channel", "'once'"), ("priority", "2")]).await;
-    let free = outbox.insert(&[]).await;
-    let closed = ["https://down.example:443".to_owned()];
-    let closed_channels = ["once".to_owned()];
-    let ask = ClaimRequest { limit: 2, closed: &closed, closed_channels: &closed_channels, ..request(&channels) };
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
-    assert_eq!((ids(&claimed.messages), claimed.deferred), (vec![free.0], BTreeMap::new()));
-    assert_eq!(outbox.count("outbox WHERE deferred_from IS NOT NULL").await, 0);
-}
-
-/// What names no URL goes to the destination that bears the channel's name: it may be closed without the channel.
-pub async fn rows_that_go_elsewhere_are_claimed_where_a_destination_that_bears_their_channels_name_is_closed(
-    outbox: &Outbox,
-) {
+/// Those among the next thousands: a look that meets one would only meet them next. No further: a backlog is not read for them.
+pub async fn rows_of_an_unknown_channel_are_moved_with_those_close_behind_and_no_others(outbox: &Outbox) {
     let channels = [http()];
     let term = outbox.term(&channels).await;
-    for key in ["NULL", "'a'"] {
-        outbox.insert(&[("target", "'/path'"), ("ordering_key", key)]).await;
+    let double = "INSERT INTO outbox (channel, target, payload) SELECT channel, target, payload FROM outbox WHERE channel = 'http'";
+    let met = outbox.insert(&[("channel", "'unknown'")]).await;
+    outbox.insert(&[]).await;
+    for _ in 0..10 {
+        outbox.execute(double).await;
     }
-    let mut elsewhere = Vec::new();
-    for key in ["NULL", "'b'"] {
-        elsewhere.push(outbox.insert(&[("target", "'https://shop.example/'"), ("ordering_key", key)]).await.0);
+    outbox.insert(&[("channel", "'unknown'")]).await;
+    for _ in 10..12 {
+        outbox.execute(double).await;
     }
-    let closed = ["http".to_owned()];
-    let ask = ClaimRequest { closed: &closed, ..request(&channels) };
-    let mut claimed = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
-    claimed.sort_unstable();
-    assert_eq!(claimed, elsewhere);
-}
-
-/// Of a destination that is named as many as are said, else as many as its channel says; ordered rows count as well.
-pub async fn no_more_rows_of_a_destination_are_claimed_than_there_is_room_for(outbox: &Outbox) {
-    let channels = [ChannelTerms { room: 2, ..http() }, once()];
-    let term = outbox.term(&channels).await;
-    let mut expected = Vec::new();
-    for (target, room) in
-        [("'https://full.example/'", 0), ("'https://some.example/'", 3), ("'https://new.example/'", 2)]
-    {
-        let mut rows = Vec::new();
-        rows.push(outbox.insert(&[("target", target), ("ordering_key", target), ("priority", "1")]).await.0);
-        for _ in 0..4 {
-            rows.push(outbox.insert(&[("target", target)]).await.0);
-        }
-        expected.extend(rows.into_iter().take(room));
-    }
-    let elsewhere = outbox.insert(&[("target", "'https://new.example/'"), ("channel", "'once'")]).await;
-    let room = |destination: &str, room| DestinationRoom { destination: destination.to_owned(), room };
-    let rooms = [room("https://full.example:443", 0), room("https://some.example:443", 3)];
-    let ask = ClaimRequest { rooms: &rooms, ..request(&channels) };
-    let mut claimed = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
-    claimed.sort_unstable();
-    // The fifth of its destination, and its own channel has room for it.
-    expected.push(elsewhere.0);
-    expected.sort_unstable();
-    assert_eq!(claimed, expected);
-}
-
-/// A channel that is new there, with a limit of its own, is not sent what others have been found to be good for.
-pub async fn no_channel_takes_more_of_a_destination_than_it_may_whatever_others_may_take_there(outbox: &Outbox) {
-    let channels = [http(), ChannelTerms { most: 2, ..once() }];
-    let term = outbox.term(&channels).await;
-    let mut of_each = [Vec::new(), Vec::new()];
-    for (channel, rows) in ["'once'", "'http'"].into_iter().zip(&mut of_each) {
-        for _ in 0..4 {
-            rows.push(outbox.insert(&[("target", "'https://shared.example/'"), ("channel", channel)]).await.0);
-        }
-    }
-    let rooms = [DestinationRoom { destination: "https://shared.example:443".to_owned(), room: 100 }];
-    let ask = ClaimRequest { rooms: &rooms, ..request(&channels) };
-    let mut claimed = ids(&outbox.store.claim(&term, &ask).await.unwrap().messages);
-    claimed.sort_unstable();
-    assert_eq!(claimed, [&of_each[0][..2], &of_each[1][..]].concat());
-}
-
-/// And within one priority, what has been due for longest.
-pub async fn higher_priorities_go_first(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    let mut by_priority = Vec::new();
-    for priority in ["0", "1", "2", "3"] {
-        by_priority.push(outbox.insert(&[("priority", priority)]).await.0);
-    }
-    let past = outbox.moment(-60_000);
-    let late = outbox.insert(&[("available_at", &past)]).await.0;
-    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
-    let expected = [by_priority[3], by_priority[2], by_priority[1], late, by_priority[0]];
-    assert_eq!(ids(&claimed.messages), expected);
-    let ask = ClaimRequest { limit: 2, ..request(&channels) };
-    assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), expected[..2]);
-}
-
-/// Also while the first waits for its retry. Keys are of their channel, and compared byte for byte.
-pub async fn messages_of_an_ordering_key_go_out_one_at_a_time(outbox: &Outbox) {
-    let channels = [http(), once()];
-    let term = outbox.term(&channels).await;
-    let first = outbox.insert(&[("ordering_key", "'a'")]).await;
-    let second = outbox.insert(&[("ordering_key", "'a'"), ("priority", "3")]).await;
-    let capital = outbox.insert(&[("ordering_key", "'A'")]).await;
-    let elsewhere = outbox.insert(&[("ordering_key", "'a'"), ("channel", "'once'")]).await;
-    let other = outbox.insert(&[("ordering_key", "'b'")]).await;
-    let ask = request(&channels);
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
-    let mut heads = ids(&claimed.messages);
-    heads.sort_unstable();
-    assert_eq!(heads, [first.0, capital.0, elsewhere.0, other.0]);
-
-    let head = claimed.messages.iter().find(|message| message.id() == first).unwrap();
-    let retry = Verdict::Retry { after: Duration::from_mins(1) };
-    outbox.store.mark(&[mark(&term, ask.claim, head, retry, "retry")], &[]).await.unwrap();
-    let rest = [capital, elsewhere, other];
-    let ask = ClaimRequest { excluded: &rest, ..request(&channels) };
-    assert!(outbox.store.claim(&term, &ask).await.unwrap().messages.is_empty());
-
-    outbox.execute(&format!("UPDATE outbox SET status = 'SUCCESS' WHERE id = {first}")).await;
-    let ask = ClaimRequest { excluded: &rest, ..request(&channels) };
-    assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), [second.0]);
-}
-
-/// Delayed, done, dead, of another shard, or never due at all.
-pub async fn rows_that_are_not_due_are_not_claimed(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    let future = outbox.moment(60_000);
-    outbox.insert(&[("available_at", &future)]).await;
-    outbox.insert(&[("available_at", &future), ("ordering_key", "'k'")]).await;
-    outbox.insert(&[("status", "'SUCCESS'")]).await;
-    outbox.insert(&[("status", "'DEAD'"), ("dead_reason", "'permanent'")]).await;
-    outbox.insert(&[("shard", "1")]).await;
-    if outbox.dialect == Dialect::Postgres {
-        outbox.insert(&[("available_at", "'infinity'")]).await;
-    }
-    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
-    assert!(claimed.messages.is_empty());
-    assert_eq!(outbox.count("outbox_claim").await, 0);
+    let far = outbox.insert(&[("channel", "'unknown'")]).await;
+    let deferred = outbox.due().defer_unknown(&term, &[met], &channels, Duration::from_mins(1)).await.unwrap();
+    assert_eq!(deferred, BTreeMap::from([("unknown".to_owned(), 2)]));
+    assert!(outbox.message(far).await.deferred_from.is_none());
 }
 
 /// Byte for byte; times as the database's clock sees them.
@@ -281,7 +498,7 @@ pub async fn a_claimed_row_carries_what_its_application_wrote(outbox: &Outbox) {
             ("tracestate", "'vendor=1'"),
         ])
         .await;
-    let message = outbox.store.claim(&term, &request(&channels)).await.unwrap().messages.remove(0);
+    let message = outbox.claim_all(&term, &channels).await.1.remove(0);
     assert_eq!((message.id(), message.revision().0), (id, 9));
     assert_eq!(message.idempotency_key, "order-1");
     assert_eq!(message.channel, "http");
@@ -297,32 +514,14 @@ pub async fn a_claimed_row_carries_what_its_application_wrote(outbox: &Outbox) {
     assert_eq!(message.tracestate.as_deref(), Some("vendor=1"));
 }
 
-/// Two tries of one claim at the same moment: one is made, and nobody is told that it cannot be.
-pub async fn tries_of_one_claim_that_overlap_make_it_once(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    outbox.insert(&[]).await;
-    let ask = request(&channels);
-    let attempt = async |term: &TermId| loop {
-        match outbox.store.claim(term, &ask).await {
-            Ok(claimed) => return ids(&claimed.messages),
-            Err(StoreError::Unavailable { .. }) if outbox.dialect != Dialect::Sqlite => {}
-            Err(error) => panic!("{error}"),
-        }
-    };
-    let (one, other, third) = tokio::join!(attempt(&term), attempt(&term), attempt(&term));
-    assert!(one.len() == 1 && one == other && other == third);
-    assert_eq!(outbox.count("outbox_claim").await, 1);
-}
-
 /// A caller that gives up in the middle leaves no transaction behind that would hold up the next term.
 pub async fn a_cancelled_claim_leaves_no_lock_behind(outbox: &Outbox) {
     let channels = [http()];
     let term = outbox.term(&channels).await;
     outbox.insert(&[]).await;
+    let headers = all_due(outbox).await;
     for patience in (0..4_000).step_by(200) {
-        let ask = request(&channels);
-        let claim = outbox.store.claim(&term, &ask);
+        let claim = claim(outbox, &term, &channels, &headers);
         let _ = tokio::time::timeout(Duration::from_micros(patience), claim).await;
     }
     tokio::time::timeout(Duration::from_secs(4), outbox.term(&channels)).await.unwrap();
@@ -340,8 +539,8 @@ pub async fn the_ids_of_a_large_claim_are_not_compressed(outbox: &Outbox) {
         .await;
     let beside = "pg_relation_size((SELECT reltoastrelid FROM pg_class WHERE oid = 'outbox_claim'::regclass)) > 0";
     for (rows, kept_beside) in [(512, false), (1000, true)] {
-        let ask = ClaimRequest { limit: rows, ..request(&channels) };
-        assert_eq!(outbox.store.claim(&term, &ask).await.unwrap().messages.len(), rows as usize);
+        let ask = Ask { limit: rows, ..Ask::of(&channels) };
+        assert_eq!(outbox.claim(&term, &ask).await.len(), rows as usize);
         let whole = format!("pg_column_size(message_ids) >= 8 * {rows} AND pg_column_size(revisions) >= 4 * {rows}");
         let this = format!("outbox_claim WHERE id = '{}'", ask.claim.0);
         let stored = outbox.strings(&[&whole, beside], &this).await.remove(0);
@@ -349,30 +548,11 @@ pub async fn the_ids_of_a_large_claim_are_not_compressed(outbox: &Outbox) {
     }
 }
 
-/// PostgreSQL: however many messages wait behind each. Counted for each connection, until it reports to the server: a new one
-/// has counted nothing.
-pub async fn a_walk_reads_one_index_entry_of_each_ordering_key(outbox: &Outbox) {
-    let rows = "INSERT INTO outbox (channel, target, payload, ordering_key) \
-                SELECT c, '/a', '{}', 'key-' || k FROM unnest('{http,hook}'::text[]) c, generate_series(1, 50) k, \
-                       generate_series(1, 20)";
-    outbox.execute(rows).await;
-    let mut connection = sqlx::PgConnection::connect(outbox.url()).await.unwrap();
-    let mut tx = connection.begin().await.unwrap();
-    let walk = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
-                SELECT FROM outbox_ordered_heads(0::smallint, '{}', NULL, NULL)";
-    sqlx::raw_sql(walk).execute(&mut *tx).await.unwrap();
-    let read = "SELECT count(*), sum(pg_stat_get_xact_tuples_returned(indexrelid))::bigint FROM pg_index \
-                WHERE indrelid = 'outbox'::regclass AND pg_stat_get_xact_numscans(indexrelid) > 0";
-    let (indexes, entries): (i64, i64) = sqlx::query_as(read).fetch_one(&mut *tx).await.unwrap();
-    assert_eq!((indexes, entries), (1, 100));
-    tx.rollback().await.unwrap();
-}
-
 /// As after a restart: PostgreSQL's store keeps one connection for its claims.
 pub async fn a_claim_outlasts_the_connection_of_the_last_one(outbox: &Outbox) {
     let channels = [http()];
     let term = outbox.term(&channels).await;
-    assert!(outbox.store.claim(&term, &request(&channels)).await.unwrap().messages.is_empty());
+    assert!(outbox.claim_all(&term, &channels).await.1.is_empty());
     let id = outbox.insert(&[]).await;
     // Not through the outbox's own pool: it may hand out one of those that are closed here.
     let mut connection = sqlx::PgConnection::connect(outbox.url()).await.unwrap();
@@ -389,5 +569,5 @@ pub async fn a_claim_outlasts_the_connection_of_the_last_one(outbox: &Outbox) {
         (left == 0).then_some(())
     })
     .await;
-    assert_eq!(ids(&outbox.store.claim(&term, &request(&channels)).await.unwrap().messages), [id.0]);
+    assert_eq!(ids(&outbox.claim_all(&term, &channels).await.1), [id.0]);
 }

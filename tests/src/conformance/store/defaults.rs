@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use outbox_schema::Message;
 
-use super::{Dialect, Outbox, http, request};
+use super::{Dialect, Outbox, http};
 
 /// Any language can enqueue with plain SQL.
 pub async fn three_columns_suffice(outbox: &Outbox) {
@@ -12,19 +12,19 @@ pub async fn three_columns_suffice(outbox: &Outbox) {
     outbox.execute(&format!("INSERT INTO outbox (channel, target, payload) VALUES {rows}")).await;
     let channels = [http()];
     let term = outbox.term(&channels).await;
-    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    let (_, claimed) = outbox.claim_all(&term, &channels).await;
 
-    assert_eq!(claimed.messages.len(), 3);
-    let mut keys: Vec<_> = claimed.messages.iter().map(|message| message.idempotency_key.clone()).collect();
+    assert_eq!(claimed.len(), 3);
+    let mut keys: Vec<_> = claimed.iter().map(|message| message.idempotency_key.clone()).collect();
     for key in &keys {
         assert_eq!(uuid::Uuid::parse_str(key).unwrap().get_version_num(), 7, "{key}");
     }
     keys.dedup();
     assert_eq!(keys.len(), 3, "keys differ within one statement");
-    let payloads: Vec<_> = claimed.messages.iter().map(|message| message.payload.as_str()).collect();
+    let payloads: Vec<_> = claimed.iter().map(|message| message.payload.as_str()).collect();
     assert_eq!(payloads, [r#"{"n": 1}"#, r#"{"n": 2}"#, r#"{"n": 3}"#]);
-    assert!(claimed.messages.iter().all(|message| (0..60_000).contains(&message.waited_ms)));
-    assert!(claimed.messages.iter().all(written_just_now));
+    assert!(claimed.iter().all(|message| (0..60_000).contains(&message.waited_ms)));
+    assert!(claimed.iter().all(written_just_now));
 }
 
 /// PostgreSQL: by the rules of a language, as most databases are set up, an entry in an index costs several times as much.
@@ -56,9 +56,9 @@ pub async fn a_row_written_in_another_time_zone_is_due_at_once(outbox: &Outbox) 
     outbox.execute(&statements).await;
     let channels = [http()];
     let term = outbox.term(&channels).await;
-    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
-    assert!((0..60_000).contains(&claimed.messages[0].waited_ms));
-    assert!(written_just_now(&claimed.messages[0]));
+    let (_, claimed) = outbox.claim_all(&term, &channels).await;
+    assert!((0..60_000).contains(&claimed[0].waited_ms));
+    assert!(written_just_now(&claimed[0]));
 }
 
 /// The database and the test have one clock.

@@ -6,7 +6,7 @@ use outbox_schema::desk::Author;
 use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Look, MOST_TOLD, Ramp};
 use outbox_schema::{ByHand, Holder, Mark, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
 
-use super::{Outbox, http, ids, mark, once, pause, request};
+use super::{Outbox, http, ids, mark, once, pause};
 
 const SLOW: &str = "https://slow.example:443";
 
@@ -161,12 +161,11 @@ pub async fn a_row_that_was_put_aside_and_then_not_sent_is_brought_back(outbox: 
     let channels = [http()];
     let term = outbox.term(&channels).await;
     let row = slow_rows(outbox, 1).await[0];
-    let ask = request(&channels);
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let (claim, claimed) = outbox.claim_all(&term, &channels).await;
     let database = outbox.database();
     assert_eq!(database.put_aside(&term, &[aside(SLOW)], &[], &mut Look::of(100)).await.unwrap(), [1]);
-    let unsent = mark(&term, ask.claim, &claimed[0], Verdict::Unsent, "unsent");
-    outbox.store.mark(&[unsent], &[ask.claim]).await.unwrap();
+    let unsent = mark(&term, claim, &claimed[0], Verdict::Unsent, "unsent");
+    outbox.store.mark(&[unsent], &[claim]).await.unwrap();
     assert!(due_in(outbox, row).await > 0);
     assert_eq!(database.bring_back(&term, SLOW, 100).await.unwrap().rows, 1);
     assert!(due_in(outbox, row).await <= -59_000);
@@ -177,9 +176,8 @@ pub async fn rows_that_are_brought_back_are_due_when_they_were(outbox: &Outbox) 
     let channels = [http()];
     let term = outbox.term(&channels).await;
     let rows = slow_rows(outbox, 5).await;
-    let ask = request(&channels);
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
-    let mut failed = mark(&term, ask.claim, &claimed[0], Verdict::Deferred { after: Duration::from_mins(1) }, "retry");
+    let (claim, claimed) = outbox.claim_all(&term, &channels).await;
+    let mut failed = mark(&term, claim, &claimed[0], Verdict::Deferred { after: Duration::from_mins(1) }, "retry");
     failed.pause = pause(&failed.verdict, SLOW).map(|pause| outbox_schema::Pause { kind: PauseKind::Breaker, ..pause });
     outbox.store.mark(&[failed], &[]).await.unwrap();
     let database = outbox.database();
@@ -263,13 +261,12 @@ async fn paused(outbox: &Outbox, kind: PauseKind, secs: u64, error: &str) -> (Pa
     let channels = [http()];
     let term = outbox.term(&channels).await;
     slow_rows(outbox, 1).await;
-    let ask = request(&channels);
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let (claim, claimed) = outbox.claim_all(&term, &channels).await;
     let later = Verdict::Deferred { after: Duration::from_hours(1) };
-    let mut failed = mark(&term, ask.claim, &claimed[0], later, "retry");
+    let mut failed = mark(&term, claim, &claimed[0], later, "retry");
     failed.pause = Some(Pause { destination: SLOW.to_owned(), remaining: Duration::from_secs(secs), kind });
     failed.error = Some(error.to_owned());
-    outbox.store.mark(&[failed], &[ask.claim]).await.unwrap();
+    outbox.store.mark(&[failed], &[claim]).await.unwrap();
     let told = left_behind(outbox, error).await.remove(0);
     let (kind, remaining) = told.pause.unwrap();
     let reason = outbox.strings(&["reason"], "outbox_destination").await.remove(0).remove(0).unwrap();
@@ -314,16 +311,15 @@ pub async fn of_pauses_that_are_marked_together_a_breaker_is_what_counts(outbox:
         let channels = [http()];
         let term = outbox.term(&channels).await;
         slow_rows(outbox, marked.len()).await;
-        let ask = request(&channels);
-        let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
+        let (claim, claimed) = outbox.claim_all(&term, &channels).await;
         let marks = claimed.iter().zip(&marked).map(|(message, (kind, minutes))| {
             let remaining = Duration::from_mins(*minutes);
-            let failed = mark(&term, ask.claim, message, Verdict::Deferred { after: remaining }, "deferred");
+            let failed = mark(&term, claim, message, Verdict::Deferred { after: remaining }, "deferred");
             Mark { pause: Some(Pause { destination: SLOW.to_owned(), remaining, kind: *kind }), ..failed }
         });
         let marks: Vec<_> = marks.collect();
         assert_eq!(marks.len(), marked.len());
-        outbox.store.mark(&marks, &[ask.claim]).await.unwrap();
+        outbox.store.mark(&marks, &[claim]).await.unwrap();
         let told = left_behind(outbox, &format!("{marked:?}")).await.remove(0);
         let pause = told.pause.map(|(kind, left)| (kind, (left.as_secs() + 30) / 60));
         assert_eq!((pause, told.failures), (Some(expected), u32::from(expected.0 == Breaker)), "of {marked:?}");
@@ -352,11 +348,10 @@ pub async fn a_pause_by_hand_is_ended_by_nobody_else(outbox: &Outbox) {
         ))
         .await;
     slow_rows(outbox, 1).await;
-    let ask = request(&channels);
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
-    let mut busy = mark(&term, ask.claim, &claimed[0], Verdict::Deferred { after: Duration::from_secs(1) }, "deferred");
+    let (claim, claimed) = outbox.claim_all(&term, &channels).await;
+    let mut busy = mark(&term, claim, &claimed[0], Verdict::Deferred { after: Duration::from_secs(1) }, "deferred");
     busy.pause = pause(&busy.verdict, SLOW);
-    outbox.store.mark(&[busy], &[ask.claim]).await.unwrap();
+    outbox.store.mark(&[busy], &[claim]).await.unwrap();
     let database = outbox.database();
     database.bring_back(&term, SLOW, 100).await.unwrap();
     let kept =
@@ -381,12 +376,11 @@ pub async fn a_resumption_by_hand_is_told_with_what_paused_the_destination_since
     database.pause(SLOW, None, &ada).await.unwrap();
     database.resume(SLOW, &ada).await.unwrap();
     slow_rows(outbox, 1).await;
-    let ask = request(&channels);
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap().messages;
-    let mut busy = mark(&term, ask.claim, &claimed[0], Verdict::Deferred { after: Duration::from_secs(1) }, "deferred");
+    let (claim, claimed) = outbox.claim_all(&term, &channels).await;
+    let mut busy = mark(&term, claim, &claimed[0], Verdict::Deferred { after: Duration::from_secs(1) }, "deferred");
     busy.pause = pause(&busy.verdict, SLOW);
     let asked = busy.pause.as_ref().map(|pause| pause.kind);
-    outbox.store.mark(&[busy], &[ask.claim]).await.unwrap();
+    outbox.store.mark(&[busy], &[claim]).await.unwrap();
     let changes = database.changes_by_hand().await.unwrap();
     let [change] = &changes[..] else { panic!("{changes:?}") };
     assert_eq!((change.destination.as_str(), change.pause.map(|(kind, _)| kind)), (SLOW, asked));

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use outbox_schema::desk::{Author, Cancelled, Edited, Pace, Revised};
 use outbox_schema::{
-    ByHand, ChannelTerms, ClaimRequest, DeadReason, InDoubtPolicy, MessageId, OnDeadOrdered, Selection, TermId, Verdict,
+    ByHand, ChannelTerms, DeadReason, InDoubtPolicy, MessageId, OnDeadOrdered, Selection, TermId, Verdict,
 };
 
 use super::ordering::deliver_all;
-use super::{Outbox, dead, http, ids, mark, once, request};
+use super::{Ask, Outbox, dead, http, ids, mark, once};
 
 /// The channel `halting`.
 fn halting() -> ChannelTerms {
@@ -31,7 +31,7 @@ async fn insert(outbox: &Outbox, channel: &str, key: &str, messages: usize) -> V
 }
 
 async fn claimable(outbox: &Outbox, term: &TermId, channels: &[ChannelTerms]) -> Vec<i64> {
-    let mut claimed = ids(&outbox.store.claim(term, &request(channels)).await.unwrap().messages);
+    let mut claimed = ids(&outbox.claim_all(term, channels).await.1);
     claimed.sort_unstable();
     claimed
 }
@@ -52,16 +52,15 @@ pub async fn a_dead_letter_halts_its_ordering_key_where_the_channel_says_so(outb
     for reason in [DeadReason::Permanent, DeadReason::Exhausted, DeadReason::Expired, DeadReason::InDoubt] {
         insert(outbox, "halting", reason.as_str(), 2).await;
     }
-    let ask = request(&channels);
-    let heads = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let (claim, heads) = outbox.claim_all(&term, &channels).await;
     assert_eq!(heads.len(), 4);
     let killed = |head: &outbox_schema::Message| {
         let named = |reason: &DeadReason| Some(reason.as_str()) == head.ordering_key.as_deref();
         let reason = DeadReason::ALL.into_iter().find(named).unwrap();
-        mark(&term, ask.claim, head, Verdict::Dead { reason, attempted: true, invalid_target: false }, "dead")
+        mark(&term, claim, head, Verdict::Dead { reason, attempted: true, invalid_target: false }, "dead")
     };
     let marks: Vec<_> = heads.iter().map(killed).collect();
-    outbox.store.mark(&marks, &[ask.claim]).await.unwrap();
+    outbox.store.mark(&marks, &[claim]).await.unwrap();
 
     let mut others = insert(outbox, "halting", "other", 1).await;
     others.extend(insert(outbox, "http", "permanent", 1).await);
@@ -153,6 +152,6 @@ pub async fn halted_keys_do_not_stand_in_the_way_of_others(outbox: &Outbox) {
     }
     dead(outbox, &term, &channels).await;
     let free = insert(outbox, "halting", "z", 1).await;
-    let ask = ClaimRequest { limit: 1, ..request(&channels) };
-    assert_eq!(ids(&outbox.store.claim(&term, &ask).await.unwrap().messages), [free[0].0]);
+    let ask = Ask { limit: 1, ..Ask::of(&channels) };
+    assert_eq!(ids(&outbox.claim(&term, &ask).await), [free[0].0]);
 }

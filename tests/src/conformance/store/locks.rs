@@ -10,12 +10,12 @@ use outbox_schema::destination::{Aside, DestinationStore as _, Look};
 use outbox_schema::mark::MarkReport;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{
-    ByHand as _, ClaimRequest, DeadReason, Holder, Mark, Message, MessageId, OutcomeTarget, Selection, Shard,
-    StoreError, TargetTemplate, TermEnd, TermId, Verdict,
+    ByHand as _, DeadReason, Holder, Mark, Message, MessageId, OutcomeTarget, Selection, Shard, StoreError,
+    TargetTemplate, TermEnd, TermId, Verdict,
 };
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection};
 
-use super::{Dialect, Outbox, delivered, http, mark, request};
+use super::{Ask, Dialect, Outbox, delivered, http, mark};
 
 /// Longer than a statement waits for a lock before it is refused: whoever waits for one fails by that.
 const PROMPTLY: Duration = Duration::from_secs(30);
@@ -84,16 +84,16 @@ pub async fn an_open_transaction_of_an_application_holds_up_nobody(outbox: &Outb
     let _open = application(outbox).await;
 
     let term = promptly("a term that begins", outbox.term(&channels)).await;
-    let ask = request(&channels);
-    let claimed = promptly("a claim", store.claim(&term, &ask)).await.unwrap();
-    let [success, retried, dead, _in_doubt] = &claimed.messages[..] else { panic!("{claimed:?}") };
-    assert_eq!(claimed.deferred["unknown"], 1);
+    let deferred = promptly("a deferral", outbox.defer_unknown(&term, &channels)).await;
+    assert_eq!(deferred["unknown"], 1);
+    let (claim, claimed) = promptly("a claim", outbox.claim_all(&term, &channels)).await;
+    let [success, retried, dead, _in_doubt] = &claimed[..] else { panic!("{claimed:?}") };
     let retry = Verdict::Retry { after: Duration::from_hours(1) };
     let no = Verdict::Dead { reason: DeadReason::Permanent, attempted: true, invalid_target: false };
     let marks = [
-        vec![delivered(&term, ask.claim, success)],
-        vec![mark(&term, ask.claim, retried, retry, "retry")],
-        vec![mark(&term, ask.claim, dead, no, "dead")],
+        vec![delivered(&term, claim, success)],
+        vec![mark(&term, claim, retried, retry, "retry")],
+        vec![mark(&term, claim, dead, no, "dead")],
     ];
     for group in &marks {
         let report = promptly("a mark", store.mark(group, &[])).await.unwrap();
@@ -128,12 +128,11 @@ pub async fn a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_ma
     let (channels, store) = ([http()], &outbox.store);
     let term = outbox.term(&channels).await;
     let (locked, free, retried) = (outbox.insert(&[]).await, outbox.insert(&[]).await, outbox.insert(&[]).await);
-    let ask = request(&channels);
-    let claimed = store.claim(&term, &ask).await.unwrap();
-    let [one, two, three] = &claimed.messages[..] else { panic!("{claimed:?}") };
-    let plain = [delivered(&term, ask.claim, one), delivered(&term, ask.claim, two)];
+    let (claim, claimed) = outbox.claim_all(&term, &channels).await;
+    let [one, two, three] = &claimed[..] else { panic!("{claimed:?}") };
+    let plain = [delivered(&term, claim, one), delivered(&term, claim, two)];
     let retry = Verdict::Retry { after: Duration::from_hours(1) };
-    let mixed = [plain[0].clone(), mark(&term, ask.claim, three, retry, "retry")];
+    let mixed = [plain[0].clone(), mark(&term, claim, three, retry, "retry")];
     let mut application = Locker::begin(outbox).await;
     application.share(locked).await;
     if let Locker::Postgres(connection) = &mut application {
@@ -144,14 +143,14 @@ pub async fn a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_ma
         assert!(others.is_empty(), "{others:?}");
     }
     for marks in [&plain, &plain, &mixed, &mixed] {
-        let report = promptly("a mark", store.mark(marks, &[ask.claim])).await.unwrap();
+        let report = promptly("a mark", store.mark(marks, &[claim])).await.unwrap();
         assert_eq!(report, MarkReport { held: vec![locked], fenced: Vec::new() });
     }
     assert_eq!(outbox.message(free).await.status, "SUCCESS");
     assert_eq!(outbox.message(retried).await.attempts, 1);
     assert_eq!(outbox.message(locked).await.status, "PENDING");
     application.run("COMMIT").await.unwrap();
-    assert_eq!(store.mark(&plain[..1], &[ask.claim]).await.unwrap(), MarkReport::default());
+    assert_eq!(store.mark(&plain[..1], &[claim]).await.unwrap(), MarkReport::default());
     assert_eq!(outbox.message(locked).await.status, "SUCCESS");
     assert_eq!(outbox.count("outbox_claim").await, 0);
 }
@@ -161,22 +160,21 @@ pub async fn a_mark_whose_outcome_has_a_locked_key_holds_up_no_other_mark(outbox
     let (channels, store) = ([http()], &outbox.store);
     let term = outbox.term(&channels).await;
     let (silent, telling) = (outbox.insert(&[]).await, outbox.insert(&[]).await);
-    let ask = request(&channels);
-    let claimed = store.claim(&term, &ask).await.unwrap();
+    let (claim, claimed) = outbox.claim_all(&term, &channels).await;
     outbox.insert(&[("idempotency_key", "'z'"), ("available_at", "'2999-01-01'")]).await;
     let told = Some(OutcomeTarget { channel: "ops".to_owned(), target: TargetTemplate::parse("/").unwrap() });
-    let plain = delivered(&term, ask.claim, &claimed.messages[0]);
-    let marks = [plain, Mark { told, ..delivered(&term, ask.claim, &claimed.messages[1]) }];
+    let plain = delivered(&term, claim, &claimed[0]);
+    let marks = [plain, Mark { told, ..delivered(&term, claim, &claimed[1]) }];
     let mut application = Locker::begin(outbox).await;
     application.run("SELECT id FROM outbox WHERE idempotency_key >= 'o' FOR UPDATE").await.unwrap();
     for _ in 0..2 {
-        let report = promptly("a mark", store.mark(&marks, &[ask.claim])).await.unwrap();
+        let report = promptly("a mark", store.mark(&marks, &[claim])).await.unwrap();
         assert_eq!(report, MarkReport { held: vec![telling], fenced: Vec::new() });
     }
     assert_eq!(outbox.message(silent).await.status, "SUCCESS");
     assert_eq!(outbox.message(telling).await.status, "PENDING");
     application.run("COMMIT").await.unwrap();
-    assert_eq!(store.mark(&marks[1..], &[ask.claim]).await.unwrap(), MarkReport::default());
+    assert_eq!(store.mark(&marks[1..], &[claim]).await.unwrap(), MarkReport::default());
     assert_eq!(outbox.count("outbox WHERE channel = 'ops'").await, 1);
     assert_eq!(outbox.count("outbox_claim").await, 0);
 }
@@ -186,7 +184,7 @@ pub async fn a_row_in_doubt_that_an_application_has_locked_holds_up_no_other_dec
     let (channels, store) = ([http()], &outbox.store);
     let term = outbox.term(&channels).await;
     let (locked, free) = (outbox.insert(&[]).await, outbox.insert(&[]).await);
-    store.claim(&term, &request(&channels)).await.unwrap();
+    outbox.claim_all(&term, &channels).await;
     let later = outbox.term(&channels).await;
     outbox.age_claims(Duration::from_hours(1)).await;
     let mut application = Locker::begin(outbox).await;
@@ -219,9 +217,9 @@ pub async fn replicas_that_start_lead_and_hand_over_meet_no_deadlock(outbox: &Ou
             let term = TermId { shard: Shard(0), epoch, holder };
             let mut sent = Vec::new();
             for _ in 0..3 {
-                let ask = ClaimRequest { limit: 1, ..request(&channels) };
-                match outbox.store.claim(&term, &ask).await {
-                    Ok(claimed) => sent.extend(claimed.messages.iter().map(|row| delivered(&term, ask.claim, row))),
+                let ask = Ask { limit: 1, ..Ask::of(&channels) };
+                match outbox.try_claim(&term, &ask).await {
+                    Ok(claimed) => sent.extend(claimed.iter().map(|row| delivered(&term, ask.claim, row))),
                     Err(StoreError::Fenced { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }

@@ -7,7 +7,7 @@ use outbox_schema::store::TermCounts;
 use outbox_schema::{ChannelTerms, ClaimId, DeadReason, Mark, Message, StoreError, TermEnd, TermId, Verdict};
 use sqlx::{AssertSqlSafe, Connection};
 
-use super::{Dialect, Outbox, delivered, http, mark, pause, request};
+use super::{Ask, Dialect, Outbox, delivered, http, mark, pause};
 
 /// A term that has claimed one message.
 struct Sent {
@@ -22,10 +22,8 @@ impl Sent {
         let channels = [http()];
         let term = outbox.term(&channels).await;
         outbox.insert(columns).await;
-        let ask = request(&channels);
-        let message = outbox.store.claim(&term, &ask).await.unwrap().messages.remove(0);
-        let claim = ask.claim;
-        Self { channels, term, claim, message }
+        let (claim, mut messages) = outbox.claim_all(&term, &channels).await;
+        Self { channels, term, claim, message: messages.remove(0) }
     }
 
     fn mark(&self, verdict: Verdict, outcome: &'static str) -> Mark {
@@ -64,11 +62,10 @@ pub async fn a_delivery_that_is_kept_leaves_its_attempt(outbox: &Outbox) {
     for _ in 0..3 {
         outbox.insert(&[]).await;
     }
-    let ask = request(&channels);
-    let messages = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let (claim, messages) = outbox.claim_all(&term, &channels).await;
     let marks: Vec<_> = (0..3)
         .map(|place| {
-            let mut mark = delivered(&term, ask.claim, &messages[place]);
+            let mut mark = delivered(&term, claim, &messages[place]);
             mark.status_code = Some(200);
             mark.attempt.kept = place > 0;
             mark.attempt.excerpt = (place == 2).then(|| "thank you".to_owned());
@@ -175,9 +172,8 @@ pub async fn a_message_to_a_target_that_is_gone_is_claimed_as_one(outbox: &Outbo
         .await;
     let sent = Sent::one(outbox, &gone).await;
     assert!(sent.message.target_is_gone);
-    let again = request(&sent.channels);
-    let ask = outbox_schema::ClaimRequest { claim: sent.claim, ..again };
-    assert!(outbox.store.claim(&sent.term, &ask).await.unwrap().messages[0].target_is_gone);
+    let ask = Ask { claim: sent.claim, ..Ask::of(&sent.channels) };
+    assert!(outbox.claim(&sent.term, &ask).await[0].target_is_gone);
     outbox.store.mark(&[sent.delivered()], &[sent.claim]).await.unwrap();
     for other in ["'https://gone.example/hook2'", "'https://gone.example/'"] {
         let other = Sent::one(outbox, &[("target", other)]).await;
@@ -235,8 +231,8 @@ pub async fn an_unsent_row_is_due_again_at_once(outbox: &Outbox) {
     assert!(row.available_in <= 0 && row.first_attempt.is_none() && row.finished.is_none());
     assert_eq!(row.last_error.as_deref(), Some("earlier"));
     assert!(outbox.attempts(sent.message.id()).await.is_empty());
-    let claimed = outbox.store.claim(&sent.term, &request(&sent.channels)).await.unwrap();
-    assert_eq!(claimed.messages[0].revision, 1);
+    let claimed = outbox.claim(&sent.term, &Ask::of(&sent.channels)).await;
+    assert_eq!(claimed[0].revision, 1);
 }
 
 /// The first attempt's time is the first's, whatever comes after.
@@ -302,12 +298,11 @@ pub async fn a_mark_of_a_row_that_has_moved_on_is_fenced_and_its_neighbours_are_
     for _ in 0..3 {
         outbox.insert(&[]).await;
     }
-    let ask = request(&channels);
-    let messages = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let (claim, messages) = outbox.claim_all(&term, &channels).await;
     outbox.execute(&format!("DELETE FROM outbox WHERE id = {}", messages[0].id)).await;
     outbox.execute(&format!("UPDATE outbox SET revision = revision + 1 WHERE id = {}", messages[1].id)).await;
-    let marks: Vec<_> = messages.iter().map(|message| delivered(&term, ask.claim, message)).collect();
-    let mut fenced = outbox.store.mark(&marks, &[ask.claim]).await.unwrap().fenced;
+    let marks: Vec<_> = messages.iter().map(|message| delivered(&term, claim, message)).collect();
+    let mut fenced = outbox.store.mark(&marks, &[claim]).await.unwrap().fenced;
     fenced.sort_unstable();
     assert_eq!(fenced, [messages[0].id(), messages[1].id()]);
     assert_eq!(outbox.message(messages[1].id()).await.status, "PENDING");
@@ -351,10 +346,9 @@ pub async fn a_group_that_the_database_refuses_for_its_data_is_written_not_at_al
     let term = outbox.term(&channels).await;
     let plain = outbox.insert(&[]).await;
     let full = outbox.insert(&[("attempts", "32767")]).await;
-    let ask = request(&channels);
-    let messages = outbox.store.claim(&term, &ask).await.unwrap().messages;
-    let marks: Vec<_> = messages.iter().map(|message| delivered(&term, ask.claim, message)).collect();
-    let refused = outbox.store.mark(&marks, &[ask.claim]).await.unwrap_err();
+    let (claim, messages) = outbox.claim_all(&term, &channels).await;
+    let marks: Vec<_> = messages.iter().map(|message| delivered(&term, claim, message)).collect();
+    let refused = outbox.store.mark(&marks, &[claim]).await.unwrap_err();
     assert!(matches!(refused, StoreError::Refused { .. }), "{refused}");
     for id in [plain, full] {
         assert_eq!(outbox.message(id).await.revision, 0);
@@ -374,8 +368,8 @@ pub async fn groups_written_at_the_same_time_all_land(outbox: &Outbox) {
             outbox.insert(&[]).await;
         }
         let claimed: Vec<_> = marks.iter().map(|mark: &Mark| mark.id).collect();
-        let ask = outbox_schema::ClaimRequest { excluded: &claimed, ..request(&channels) };
-        let messages = outbox.store.claim(&term, &ask).await.unwrap().messages;
+        let ask = Ask { excluded: &claimed, ..Ask::of(&channels) };
+        let messages = outbox.claim(&term, &ask).await;
         marks.extend(messages.iter().map(|message| delivered(&term, ask.claim, message)));
     }
     // Each group holds rows of every claim, in opposite orders.

@@ -1,11 +1,11 @@
 //! What every store must do, each behaviour a function over a fresh outbox.
 
+mod ask;
 pub mod claims;
 pub mod defaults;
 pub mod destinations;
 pub mod due;
 pub mod halting;
-pub mod hidden;
 pub mod locks;
 pub mod marks;
 pub mod odd_rows;
@@ -13,19 +13,17 @@ pub mod ordering;
 mod outbox;
 pub mod outcomes;
 pub mod settling;
-pub mod starts;
-pub mod strangers;
 pub mod terms;
-pub mod turns;
 mod watched;
 
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, ClaimRequest, DeadReason, InDoubtPolicy, KeyStretch, Mark, Message,
-    OnDeadOrdered, Pause, PauseKind, Strangers, TermId, Verdict, WalkStart,
+    AttemptRecord, ChannelTerms, ClaimId, DeadReason, InDoubtPolicy, Mark, Message, OnDeadOrdered, Pause, PauseKind,
+    TermId, Verdict,
 };
 
+pub use ask::{Ask, seen, terms};
 pub use outbox::{Dialect, Outbox};
 
 /// Runs a behaviour on each database, one after the other.
@@ -63,28 +61,6 @@ pub fn http() -> ChannelTerms {
 /// The channel `once`: rows in doubt are dead letters.
 fn once() -> ChannelTerms {
     ChannelTerms { name: "once".to_owned(), in_doubt: InDoubtPolicy::DeadLetter, ..http() }
-}
-
-/// A claim of much, with a settling time of ten minutes.
-pub fn request(channels: &[ChannelTerms]) -> ClaimRequest<'_> {
-    ClaimRequest {
-        claim: ClaimId::mint(),
-        limit: 100,
-        max_bytes: 1 << 20,
-        excluded: &[],
-        from: WalkStart::default(),
-        keys: KeyStretch::default(),
-        channels,
-        closed: &[],
-        closed_channels: &[],
-        rooms: &[],
-        strangers: Strangers { rows: 1_000, bytes: 1 << 30, ask: false },
-        found: None,
-        turns: None,
-        unknown_channel_delay: Duration::from_mins(1),
-        lease_ttl: Duration::from_mins(5),
-        margin: Duration::from_mins(5),
-    }
 }
 
 /// The pause of `destination` that comes with a deferral.
@@ -125,11 +101,10 @@ fn delivered(term: &TermId, claim: ClaimId, message: &Message) -> Mark {
 
 /// Claims all that is due, and finds it dead for good.
 async fn dead(outbox: &Outbox, term: &TermId, channels: &[ChannelTerms]) {
-    let ask = request(channels);
-    let claimed = outbox.store.claim(term, &ask).await.unwrap().messages;
+    let (claim, claimed) = outbox.claim_all(term, channels).await;
     let verdict = Verdict::Dead { reason: DeadReason::Permanent, attempted: true, invalid_target: false };
-    let marks: Vec<_> = claimed.iter().map(|row| mark(term, ask.claim, row, verdict.clone(), "dead")).collect();
-    outbox.store.mark(&marks, &[ask.claim]).await.unwrap();
+    let marks: Vec<_> = claimed.iter().map(|row| mark(term, claim, row, verdict.clone(), "dead")).collect();
+    outbox.store.mark(&marks, &[claim]).await.unwrap();
 }
 
 fn ids(messages: &[Message]) -> Vec<i64> {

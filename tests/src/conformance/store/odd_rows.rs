@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use outbox_schema::desk::{Author, MessageFilter};
 use outbox_schema::{ByHand, ChannelTerms, Desk, MessageId, TermId};
 
-use super::{Dialect, Outbox, http, ids, request};
+use super::{Ask, Dialect, Outbox, http, ids};
 
 /// Claims, twice under one id, and expects exactly these rows.
 async fn all_are_claimed(outbox: &Outbox, term: &TermId, channels: &[ChannelTerms], mut rows: Vec<i64>) {
     rows.sort_unstable();
-    let ask = request(channels);
+    let ask = Ask::of(channels);
     for _ in 0..2 {
-        let mut claimed = ids(&outbox.store.claim(term, &ask).await.unwrap().messages);
+        let mut claimed = ids(&outbox.claim(term, &ask).await);
         claimed.sort_unstable();
         assert_eq!(claimed, rows);
     }
@@ -69,6 +69,7 @@ pub async fn a_row_that_is_due_since_before_all_time_is_claimed(outbox: &Outbox)
         rows.push(outbox.insert(&[due, ("priority", priority)]).await);
     }
     can_be_looked_at(outbox, unknown).await;
+    outbox.defer_unknown(&term, &channels).await;
     all_are_claimed(outbox, &term, &channels, rows.iter().map(|row| row.0).collect()).await;
     assert_eq!(outbox.count(&format!("outbox WHERE id = {unknown} AND deferred_from IS NOT NULL")).await, 1);
     can_be_looked_at(outbox, unknown).await;
@@ -90,9 +91,10 @@ pub async fn a_text_that_is_not_utf8_keeps_no_row_from_being_claimed(outbox: &Ou
     for row in rows.iter().chain(&unknown) {
         can_be_looked_at(outbox, *row).await;
     }
-    let claimed = outbox.store.claim(&term, &request(&channels)).await.unwrap();
-    assert_eq!(claimed.deferred, BTreeMap::from([("htt\u{fffd}".to_owned(), 2)]));
-    let payloads: Vec<_> = claimed.messages.iter().map(|message| message.payload.as_str()).collect();
+    let deferred = outbox.defer_unknown(&term, &channels).await;
+    assert_eq!(deferred, BTreeMap::from([("htt\u{fffd}".to_owned(), 2)]));
+    let (_, claimed) = outbox.claim_all(&term, &channels).await;
+    let payloads: Vec<_> = claimed.iter().map(|message| message.payload.as_str()).collect();
     assert!(payloads.contains(&"{\"a\":\"\u{fffd}\"}"), "{payloads:?}");
     all_are_claimed(outbox, &term, &channels, rows.iter().map(|row| row.0).collect()).await;
     can_be_looked_at(outbox, unknown[0]).await;

@@ -5,9 +5,6 @@ use std::time::Duration;
 
 use outbox_schema::destination::DestinationStore as _;
 use outbox_schema::store::due::DueRows;
-use outbox_schema::store::mysql::MySqlStore;
-use outbox_schema::store::postgres::PostgresStore;
-use outbox_schema::store::sqlite::SqliteStore;
 use outbox_schema::{
     ChannelTerms, ConnectOptions, DEFAULT_ENVIRONMENT, Database, Holder, MessageId, Shard, Store, TermId,
 };
@@ -83,23 +80,13 @@ impl Outbox {
         };
         let options = ConnectOptions { url: &url, schema: None, connections: 5 };
         let database = Database::connect(&options).await.unwrap();
-        let store: Arc<dyn Store> = match &database {
-            Database::Postgres(pool) => Arc::new(PostgresStore::new(pool.clone())),
-            Database::MySql(pool) => Arc::new(MySqlStore::new(pool.clone())),
-            Database::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
-        };
-        let due: Arc<dyn DueRows> = match &database {
-            Database::Postgres(pool) => Arc::new(PostgresStore::new(pool.clone())),
-            Database::MySql(pool) => Arc::new(MySqlStore::new(pool.clone())),
-            Database::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
-        };
         database.migrate(DEFAULT_ENVIRONMENT).await.unwrap();
-        Self { dialect, store: Watched::of(store), due, database, url }
+        Self { dialect, store: database.store(), due: Watched::of(database.due_rows()), database, url }
     }
 
     /// Its due rows.
-    pub fn due(&self) -> &dyn DueRows {
-        &*self.due
+    pub fn due(&self) -> Arc<dyn DueRows> {
+        self.due.clone()
     }
 
     /// For the message of a test that fails.

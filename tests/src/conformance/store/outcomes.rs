@@ -10,7 +10,7 @@ use outbox_schema::{
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
-use super::{Outbox, http, mark, once, request};
+use super::{Outbox, http, mark, once};
 
 fn to(channel: &str) -> OutcomeTarget {
     at(channel, "/outcomes")
@@ -33,9 +33,9 @@ struct Claimed {
 
 impl Claimed {
     async fn all(outbox: &Outbox, channels: &[ChannelTerms]) -> Self {
-        let (term, ask) = (outbox.term(channels).await, request(channels));
-        let messages = outbox.store.claim(&term, &ask).await.unwrap().messages;
-        Self { term, claim: ask.claim, messages }
+        let term = outbox.term(channels).await;
+        let (claim, messages) = outbox.claim_all(&term, channels).await;
+        Self { term, claim, messages }
     }
 
     /// A mark whose outcome is told by the channel `ops`.

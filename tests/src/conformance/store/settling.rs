@@ -2,12 +2,17 @@
 
 use std::time::Duration;
 
+use outbox_schema::store::due::{ClaimTerms, LookAndClaim};
 use outbox_schema::store::{Decided, TermCounts};
-use outbox_schema::{
-    ChannelTerms, ClaimRequest, Dialect, Holder, InDoubtPolicy, Mark, Shard, StoreError, Strangers, TermEnd, Verdict,
-};
+use outbox_schema::{ChannelTerms, Dialect, Holder, InDoubtPolicy, Mark, Shard, StoreError, TermEnd, Verdict};
 
-use super::{Outbox, delivered, http, ids, mark, once, request};
+use super::claims::idle;
+use super::{Ask, Outbox, delivered, http, ids, mark, once, terms};
+
+/// A claim whose rows settle after these times and that of a request.
+fn settling(channels: &[ChannelTerms], lease_ttl: Duration, margin: Duration) -> Ask<'_> {
+    Ask { terms: ClaimTerms { lease_ttl, margin, ..terms(channels) }, ..Ask::of(channels) }
+}
 
 /// The rows stay out of the polls meanwhile; what was marked does not wait.
 pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbox) {
@@ -15,8 +20,8 @@ pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbo
     let term = outbox.term(&channels).await;
     let marked = outbox.insert(&[]).await;
     let out = outbox.insert(&[]).await;
-    let ask = ClaimRequest { lease_ttl: Duration::from_secs(10), margin: Duration::from_secs(2), ..request(&channels) };
-    let messages = outbox.store.claim(&term, &ask).await.unwrap().messages;
+    let ask = settling(&channels, Duration::from_secs(10), Duration::from_secs(2));
+    let messages = outbox.claim(&term, &ask).await;
     let done = messages.iter().find(|message| message.id() == marked).unwrap();
     outbox.store.mark(&[delivered(&term, ask.claim, done)], &[]).await.unwrap();
 
@@ -41,31 +46,36 @@ pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbo
 /// whatever the row says.
 pub async fn a_claim_with_a_row_that_timed_out_settles_after_the_longer_deadline_of_that_row(outbox: &Outbox) {
     let channels = [http()];
-    let margin = Duration::from_secs(2);
-    for (deadline, found, longest) in
+    for (deadline, unseen, longest) in
         [(4_000, false, 4_000), (4_000, true, 4_000), (500, true, 1_000), (i32::MAX, false, 60_000)]
     {
         let term = outbox.term(&channels).await;
         let row = outbox.insert(&[]).await;
-        let first = request(&channels);
-        let messages = outbox.store.claim(&term, &first).await.unwrap().messages;
+        let (claim, messages) = outbox.claim_all(&term, &channels).await;
         assert_eq!(messages[0].deadline_ms, None);
         let retry = Verdict::Retry { after: Duration::ZERO };
         let deadline = Some(Duration::from_millis(deadline.unsigned_abs().into()));
-        let timed_out = Mark { deadline, ..mark(&term, first.claim, &messages[0], retry, "in_doubt") };
-        outbox.store.mark(&[timed_out], &[first.claim]).await.unwrap();
+        let timed_out = Mark { deadline, ..mark(&term, claim, &messages[0], retry, "in_doubt") };
+        outbox.store.mark(&[timed_out], &[claim]).await.unwrap();
         outbox.insert(&[]).await;
 
-        let asks = ClaimRequest { strangers: Strangers { rows: 0, bytes: 0, ask: true }, ..request(&channels) };
-        let before = if found { Some(outbox.store.claim(&term, &asks).await.unwrap().found) } else { None };
-        let second = ClaimRequest { margin, found: before.as_ref(), ..request(&channels) };
-        let messages = outbox.store.claim(&term, &second).await.unwrap().messages;
+        let ttl = Duration::from_mins(5);
+        let second = settling(&channels, ttl, Duration::from_secs(2));
+        let looks = LookAndClaim { claim: second.claim, ..idle(&second.terms) };
+        let messages = if unseen {
+            outbox.due().look_and_claim(&term, &looks).await.unwrap().messages
+        } else {
+            outbox.claim(&term, &second).await
+        };
         assert_eq!(messages.len(), 2);
         let again = messages.iter().find(|message| message.id() == row).unwrap();
         assert_eq!(again.deadline(Duration::from_secs(1)).as_millis(), longest, "{deadline:?}");
-        let settling = outbox.strings(&["settling_closed_ms", "settling_ms"], "outbox_claim").await.remove(0);
-        let ttl = second.lease_ttl.as_millis();
-        assert_eq!(settling, [longest + 2_000, longest + 2_000 + ttl].map(|ms| Some(ms.to_string())), "{deadline:?}");
+        let kept = outbox.strings(&["settling_closed_ms", "settling_ms"], "outbox_claim").await.remove(0);
+        assert_eq!(
+            kept,
+            [longest + 2_000, longest + 2_000 + ttl.as_millis()].map(|ms| Some(ms.to_string())),
+            "{deadline:?}"
+        );
 
         // A mark that says nothing of it leaves it.
         let retry = Verdict::Retry { after: Duration::from_hours(1) };
@@ -83,13 +93,13 @@ pub async fn a_claim_that_is_released_costs_its_messages_no_attempt(outbox: &Out
     let channels = [http()];
     let term = outbox.term(&channels).await;
     let row = outbox.insert(&[]).await;
-    let ask = request(&channels);
-    outbox.store.claim(&term, &ask).await.unwrap();
+    let ask = Ask::of(&channels);
+    outbox.claim(&term, &ask).await;
     for _ in 0..2 {
         outbox.store.release(Shard(0), ask.claim).await.unwrap();
     }
-    let again = request(&channels);
-    assert_eq!(ids(&outbox.store.claim(&term, &again).await.unwrap().messages), [row.0]);
+    let again = Ask::of(&channels);
+    assert_eq!(ids(&outbox.claim(&term, &again).await), [row.0]);
     outbox.store.release(Shard(0), again.claim).await.unwrap();
 
     let later = outbox.term(&channels).await;
@@ -105,13 +115,13 @@ pub async fn nothing_is_claimed_any_more_under_the_id_of_a_released_claim(outbox
     let channels = [http()];
     let term = outbox.term(&channels).await;
     let row = outbox.insert(&[]).await;
-    let ask = request(&channels);
+    let ask = Ask::of(&channels);
     for _ in 0..2 {
         outbox.store.release(Shard(0), ask.claim).await.unwrap();
     }
-    let claimed = outbox.store.claim(&term, &ask).await;
-    assert!(claimed.is_err() || claimed.is_ok_and(|claimed| claimed.messages.is_empty()));
-    assert_eq!(ids(&outbox.store.claim(&term, &request(&channels)).await.unwrap().messages), [row.0]);
+    let claimed = outbox.try_claim(&term, &ask).await;
+    assert!(claimed.is_err() || claimed.is_ok_and(|claimed| claimed.is_empty()));
+    assert_eq!(ids(&outbox.claim_all(&term, &channels).await.1), [row.0]);
 
     let later = outbox.term(&channels).await;
     outbox.age_claims(Duration::from_hours(1)).await;
@@ -126,13 +136,13 @@ pub async fn a_claim_of_an_earlier_term_ends_at_once_when_nothing_of_it_is_pendi
     let term = outbox.term(&channels).await;
     let delivered_row = outbox.insert(&[]).await;
     let retried_row = outbox.insert(&[]).await;
-    let over = request(&channels);
-    let messages = outbox.store.claim(&term, &over).await.unwrap().messages;
+    let over = Ask::of(&channels);
+    let messages = outbox.claim(&term, &over).await;
     assert_eq!(ids(&messages), [delivered_row.0, retried_row.0]);
     let out = outbox.insert(&[]).await;
     let excluded = [delivered_row, retried_row];
-    let open = ClaimRequest { excluded: &excluded, ..request(&channels) };
-    assert_eq!(ids(&outbox.store.claim(&term, &open).await.unwrap().messages), [out.0]);
+    let open = Ask { excluded: &excluded, ..Ask::of(&channels) };
+    assert_eq!(ids(&outbox.claim(&term, &open).await), [out.0]);
     let retry = Verdict::Retry { after: Duration::from_hours(1) };
     let marks = [delivered(&term, over.claim, &messages[0]), mark(&term, over.claim, &messages[1], retry, "retry")];
     outbox.store.mark(&marks, &[]).await.unwrap();
@@ -152,8 +162,8 @@ pub async fn a_closed_gate_saves_the_ttl(outbox: &Outbox) {
     let channels = [http()];
     let term = outbox.term(&channels).await;
     outbox.insert(&[]).await;
-    let ask = ClaimRequest { margin: Duration::from_secs(2), ..request(&channels) };
-    outbox.store.claim(&term, &ask).await.unwrap();
+    let ask = settling(&channels, Duration::from_mins(5), Duration::from_secs(2));
+    outbox.claim(&term, &ask).await;
     outbox.store.end_term(&term, TermEnd::Interval, TermCounts::default()).await.unwrap();
     let later = outbox.term(&channels).await;
     let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
@@ -168,7 +178,7 @@ pub async fn later_terms_do_not_start_the_settling_time_anew(outbox: &Outbox) {
     let channels = [http()];
     let term = outbox.term(&channels).await;
     outbox.insert(&[]).await;
-    outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    outbox.claim_all(&term, &channels).await;
     outbox.term(&channels).await;
     outbox.age_claims(Duration::from_mins(9)).await;
     let last = outbox.term(&channels).await;
@@ -184,10 +194,10 @@ pub async fn a_row_that_the_database_itself_refuses_to_settle_keeps_no_other_wai
     others.push(outbox.insert(&[]).await);
     let refused = outbox.insert(&[("idempotency_key", "'refused'")]).await;
     others.push(outbox.insert(&[]).await);
-    outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    outbox.claim_all(&term, &channels).await;
     others.push(outbox.insert(&[]).await);
     let own_excluded: Vec<_> = others[..2].iter().copied().chain([refused]).collect();
-    outbox.store.claim(&term, &ClaimRequest { excluded: &own_excluded, ..request(&channels) }).await.unwrap();
+    outbox.claim(&term, &Ask { excluded: &own_excluded, ..Ask::of(&channels) }).await;
     outbox.execute(refusing(outbox.database().dialect())).await;
 
     let later = outbox.term(&channels).await;
@@ -199,9 +209,8 @@ pub async fn a_row_that_the_database_itself_refuses_to_settle_keeps_no_other_wai
         assert_eq!((&ids[..], &settlement.unsettled[..]), (decided, &[refused][..]), "{settlement:?}");
     }
     assert_eq!((outbox.attempts(refused).await.len(), outbox.count("outbox_claim").await), (0, 1));
-    let claimed =
-        outbox.store.claim(&later, &ClaimRequest { excluded: &[refused], ..request(&channels) }).await.unwrap();
-    assert_eq!(claimed.messages.len(), 3);
+    let claimed = outbox.claim(&later, &Ask { excluded: &[refused], ..Ask::of(&channels) }).await;
+    assert_eq!(claimed.len(), 3);
 
     let drop = if outbox.database().dialect() == Dialect::Postgres {
         "DROP TRIGGER refuse ON outbox"
@@ -219,14 +228,14 @@ pub async fn what_was_decided_is_told_again_to_whoever_never_heard_the_answer(ou
     let channels = [http(), once()];
     let ended = outbox.term(&channels).await;
     let unsent = outbox.insert(&[]).await;
-    outbox.store.claim(&ended, &request(&channels)).await.unwrap();
+    outbox.claim_all(&ended, &channels).await;
     outbox.store.end_term(&ended, TermEnd::Interval, TermCounts::default()).await.unwrap();
     let crashed = outbox.term(&channels).await;
     let resent = outbox.insert(&[("target", "'https://a.example/'")]).await;
     let dead = outbox.insert(&[("channel", "'once'")]).await;
     let marked = outbox.insert(&[]).await;
-    let ask = ClaimRequest { excluded: &[unsent], ..request(&channels) };
-    let claimed = outbox.store.claim(&crashed, &ask).await.unwrap().messages;
+    let ask = Ask { excluded: &[unsent], ..Ask::of(&channels) };
+    let claimed = outbox.claim(&crashed, &ask).await;
     let settler = outbox.term(&channels).await;
     let done = claimed.iter().find(|message| message.id() == marked).unwrap();
     outbox.store.mark(&[delivered(&crashed, ask.claim, done)], &[]).await.unwrap();
@@ -247,8 +256,8 @@ pub async fn what_was_decided_is_told_again_to_whoever_never_heard_the_answer(ou
         "the log of each term has what it left in doubt"
     );
 
-    let ask = request(&channels);
-    let claimed = outbox.store.claim(&settler, &ask).await.unwrap().messages;
+    let ask = Ask::of(&channels);
+    let claimed = outbox.claim(&settler, &ask).await;
     assert_eq!(ids(&claimed), [unsent.0, resent.0]);
     let next = outbox.term(&channels).await;
     let told = outbox.store.settle(&next, &channels, &of).await.unwrap();
@@ -288,8 +297,8 @@ pub async fn rows_in_doubt_go_by_the_policy_of_their_channel(outbox: &Outbox) {
     let dead = outbox.insert(&[("channel", "'once'")]).await;
     let own_budget = outbox.insert(&[("max_attempts", "1")]).await;
     let budget = outbox.insert(&[("attempts", "9")]).await;
-    let ask = request(&channels);
-    assert_eq!(outbox.store.claim(&term, &ask).await.unwrap().messages.len(), 4);
+    let ask = Ask::of(&channels);
+    assert_eq!(outbox.claim(&term, &ask).await.len(), 4);
     let later = outbox.term(&channels).await;
     outbox.age_claims(Duration::from_hours(1)).await;
     let mut decided = outbox.store.settle(&later, &channels, &[]).await.unwrap().decided;
@@ -321,8 +330,8 @@ pub async fn rows_in_doubt_go_by_the_policy_of_their_channel(outbox: &Outbox) {
         assert_eq!((recorded[0].holder.as_str(), recorded[0].outcome.as_str()), (term.holder.as_str(), "in_doubt"));
         assert!(recorded[0].claimed.is_some() && recorded[0].error.as_ref().unwrap().contains("died"));
     }
-    let claimed = outbox.store.claim(&later, &request(&channels)).await.unwrap();
-    assert_eq!(ids(&claimed.messages), [resent.0]);
+    let (_, claimed) = outbox.claim_all(&later, &channels).await;
+    assert_eq!(ids(&claimed), [resent.0]);
 }
 
 /// As while a release that adds a channel is rolled out, or once one was taken away.
@@ -332,7 +341,7 @@ pub async fn rows_in_doubt_of_a_channel_that_is_not_known_here_go_by_the_policy_
     let dead = outbox.insert(&[("channel", "'once'")]).await;
     let own_budget = outbox.insert(&[("max_attempts", "1")]).await;
     let budget = outbox.insert(&[("attempts", "99"), ("max_attempts", "NULL")]).await;
-    outbox.store.claim(&term, &ClaimRequest { limit: 3, ..request(&channels) }).await.unwrap();
+    outbox.claim(&term, &Ask { limit: 3, ..Ask::of(&channels) }).await;
     let later = outbox.term(&[]).await;
     outbox.age_claims(Duration::from_hours(1)).await;
     outbox.store.settle(&later, &[], &[]).await.unwrap();
@@ -353,8 +362,8 @@ pub async fn rows_in_doubt_of_a_channel_whose_policy_was_changed_go_by_the_stric
     for (claimer, settler) in [(once(), resending.clone()), (resending, once())] {
         let term = outbox.term(std::slice::from_ref(&claimer)).await;
         let row = outbox.insert(&[("channel", "'once'")]).await;
-        let claimed = outbox.store.claim(&term, &request(std::slice::from_ref(&claimer))).await.unwrap();
-        assert_eq!(ids(&claimed.messages), [row.0]);
+        let (_, claimed) = outbox.claim_all(&term, std::slice::from_ref(&claimer)).await;
+        assert_eq!(ids(&claimed), [row.0]);
         let later = outbox.term(std::slice::from_ref(&settler)).await;
         outbox.age_claims(Duration::from_hours(1)).await;
         let settlement = outbox.store.settle(&later, std::slice::from_ref(&settler), &[]).await.unwrap();
@@ -368,7 +377,7 @@ pub async fn an_older_term_settles_nothing(outbox: &Outbox) {
     let channels = [http()];
     let first = outbox.term(&channels).await;
     outbox.insert(&[]).await;
-    outbox.store.claim(&first, &request(&channels)).await.unwrap();
+    outbox.claim_all(&first, &channels).await;
     let older = outbox.term(&channels).await;
     outbox.term(&channels).await;
     outbox.age_claims(Duration::from_hours(1)).await;
@@ -382,8 +391,8 @@ pub async fn a_term_does_not_settle_its_own_claims(outbox: &Outbox) {
     let channels = [http()];
     let term = outbox.term(&channels).await;
     outbox.insert(&[]).await;
-    let ask = ClaimRequest { lease_ttl: Duration::ZERO, margin: Duration::ZERO, ..request(&channels) };
-    outbox.store.claim(&term, &ask).await.unwrap();
+    let ask = settling(&channels, Duration::ZERO, Duration::ZERO);
+    outbox.claim(&term, &ask).await;
     outbox.store.begin_term(Shard(0), &term.holder).await.unwrap();
     let settlement = outbox.store.settle(&term, &channels, &[]).await.unwrap();
     assert!(settlement.decided.is_empty() && settlement.unsettled.is_empty());

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use outbox_schema::store::TermCounts;
-use outbox_schema::{ClaimId, ClaimRequest, Holder, Shard, StoreError, TermEnd, TermId};
+use outbox_schema::{Holder, Shard, StoreError, TermEnd, TermId};
 
-use super::{Outbox, http, request};
+use super::{Ask, Outbox, http};
 
 /// So often claims and the mint of a newer term race; if one side never came first by then, up to [`MOST_ROUNDS`] times.
 const ROUNDS: u64 = 20;
@@ -54,18 +54,18 @@ pub async fn a_claim_needs_the_epoch_and_the_holder_of_the_present_term(outbox: 
     let stranger = TermId { shard: Shard(7), ..term.clone() };
     outbox.insert(&[]).await;
     for wrong in [&older, &impostor, &stranger] {
-        let refused = outbox.store.claim(wrong, &request(&channels)).await.unwrap_err();
+        let refused = outbox.try_claim(wrong, &Ask::of(&channels)).await.unwrap_err();
         assert!(matches!(refused, StoreError::Fenced { .. }), "{refused}");
     }
     assert_eq!(outbox.count("outbox_claim").await, 0);
-    assert_eq!(outbox.store.claim(&term, &request(&channels)).await.unwrap().messages.len(), 1);
+    assert_eq!(outbox.claim_all(&term, &channels).await.1.len(), 1);
 }
 
 /// An idle poller learns it as well.
 pub async fn a_claim_of_an_older_term_is_fenced_also_when_nothing_is_due(outbox: &Outbox) {
     let older = outbox.term(&[]).await;
     outbox.term(&[]).await;
-    let refused = outbox.store.claim(&older, &request(&[http()])).await.unwrap_err();
+    let refused = outbox.try_claim(&older, &Ask::of(&[http()])).await.unwrap_err();
     assert!(matches!(refused, StoreError::Fenced { .. }), "{refused}");
 }
 
@@ -74,7 +74,7 @@ pub async fn the_end_of_a_term_is_logged_and_closes_the_gate_of_its_claims(outbo
     let channels = [http()];
     let term = outbox.term(&channels).await;
     outbox.insert(&[]).await;
-    outbox.store.claim(&term, &request(&channels)).await.unwrap();
+    outbox.claim_all(&term, &channels).await;
     let counts = TermCounts { claimed: 5, delivered: 3, failed: 2, in_doubt: 1 };
     outbox.store.end_term(&term, TermEnd::Interval, counts).await.unwrap();
     outbox.store.end_term(&term, TermEnd::Interval, counts).await.unwrap();
@@ -116,8 +116,8 @@ pub async fn no_claim_of_an_older_term_appears_once_a_newer_one_has_begun(outbox
             let mut made = 0;
             tokio::time::sleep(before_claims).await;
             loop {
-                let ask = ClaimRequest { claim: ClaimId::mint(), limit: 1, ..request(&channels) };
-                match outbox.store.claim(&older, &ask).await {
+                let ask = Ask { limit: 1, ..Ask::of(&channels) };
+                match outbox.try_claim(&older, &ask).await {
                     Ok(_) => made += 1,
                     Err(StoreError::Fenced { .. }) => return made,
                     Err(error) => panic!("{error}"),
@@ -155,7 +155,7 @@ pub async fn a_term_that_begins_says_from_which_epoch_on_claims_are_left(outbox:
     assert_eq!(unsettled_from().await, first.epoch.to_string());
 
     outbox.insert(&[]).await;
-    outbox.store.claim(&first, &request(&channels)).await.unwrap();
+    outbox.claim_all(&first, &channels).await;
     outbox.term(&channels).await;
     let last = outbox.term(&channels).await;
     assert_eq!(unsettled_from().await, first.epoch.to_string());
@@ -168,7 +168,7 @@ pub async fn a_term_that_begins_says_from_which_epoch_on_claims_are_left(outbox:
 
     // No statement looks below: what is there has gone, and only a snapshot keeps it.
     outbox.insert(&[]).await;
-    outbox.store.claim(&now, &request(&channels)).await.unwrap();
+    outbox.claim_all(&now, &channels).await;
     outbox.execute(&format!("UPDATE outbox_claim SET epoch = {}, superseded_at = claimed_at", first.epoch)).await;
     let opened = outbox.store.begin_term(Shard(0), &Holder::new("test", "later")).await.unwrap();
     assert!(opened.unsettled.is_empty());

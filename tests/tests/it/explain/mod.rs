@@ -18,7 +18,7 @@ use outbox_dispatcher::health::readiness::LeaseTimes;
 use outbox_schema::desk::MessageRecord;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{ChannelTerms, ClaimId, Desk, Mark, Message, MessageId, TermEnd, TermId, Verdict};
-use outbox_tests::conformance::store::{Outbox, http, mark, request};
+use outbox_tests::conformance::store::{Outbox, http, mark};
 use serde_json::Value;
 
 const SECRET: &str = "the card number";
@@ -106,11 +106,10 @@ impl<'a> Leader<'a> {
         Self { outbox, term: outbox.term(&channels).await, channels }
     }
 
-    /// Claims all that is due.
+    /// Defers what is due of channels that it does not know, and claims the rest.
     async fn claim(&self) -> (ClaimId, Vec<Message>) {
-        let ask = request(&self.channels);
-        let messages = self.outbox.store.claim(&self.term, &ask).await.unwrap().messages;
-        (ask.claim, messages)
+        self.outbox.defer_unknown(&self.term, &self.channels).await;
+        self.outbox.claim_all(&self.term, &self.channels).await
     }
 
     /// Claims the one message that is due.

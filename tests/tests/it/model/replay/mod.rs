@@ -6,8 +6,8 @@ mod replicas;
 use std::time::Duration;
 
 use outbox_model::traces::{self, Trace};
-use outbox_schema::{ClaimRequest, Holder, MessageId, Shard, TermId, Verdict};
-use outbox_tests::conformance::store::{Dialect, Outbox, http, mark, on_every_database, request};
+use outbox_schema::{Holder, MessageId, Shard, TermId, Verdict};
+use outbox_tests::conformance::store::{Ask, Dialect, Outbox, http, mark, on_every_database};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use self::replicas::{Replicas, Said};
@@ -110,8 +110,8 @@ async fn a_claim_that_locked_nothing_would_be_made_behind_the_back_of_the_next_t
     claimer.execute("COMMIT").await.unwrap();
 
     let next = TermId { shard: Shard(0), epoch: opened.epoch, holder: next };
-    let ask = ClaimRequest { excluded: &opened.unsettled, ..request(&channels) };
-    assert_eq!(outbox.store.claim(&next, &ask).await.unwrap().messages.len(), 1);
+    let ask = Ask { excluded: &opened.unsettled, ..Ask::of(&channels) };
+    assert_eq!(outbox.claim(&next, &ask).await.len(), 1);
     let naming = format!("outbox_claim WHERE message_ids = ARRAY[{message}::bigint] AND revisions = ARRAY[0]");
     assert_eq!(outbox.count(&naming).await, 2, "both terms may send it now");
 }
@@ -123,10 +123,9 @@ async fn a_mark_that_compared_no_revision_would_count_an_attempt_twice() {
     let channels = [http()];
     let term = outbox.term(&channels).await;
     let (message, _neighbour) = (outbox.insert(&[]).await, outbox.insert(&[]).await);
-    let ask = request(&channels);
-    let claimed = outbox.store.claim(&term, &ask).await.unwrap();
-    let row = claimed.messages.iter().find(|row| row.id() == message).unwrap();
-    let retry = mark(&term, ask.claim, row, Verdict::Retry { after: Duration::ZERO }, "retry");
+    let (claim, claimed) = outbox.claim_all(&term, &channels).await;
+    let row = claimed.iter().find(|row| row.id() == message).unwrap();
+    let retry = mark(&term, claim, row, Verdict::Retry { after: Duration::ZERO }, "retry");
     outbox.store.mark(std::slice::from_ref(&retry), &[]).await.unwrap();
 
     let definition =

@@ -9,10 +9,9 @@ use outbox_model::state::{MESSAGES, REPLICAS};
 use outbox_model::steps::Step;
 use outbox_schema::store::{OpenedTerm, TermCounts};
 use outbox_schema::{
-    ChannelTerms, ClaimId, ClaimRequest, Claimed, Holder, Mark, Message, MessageId, Shard, StoreError, TermEnd, TermId,
-    Verdict,
+    ChannelTerms, ClaimId, Holder, Mark, Message, MessageId, Shard, StoreError, TermEnd, TermId, Verdict,
 };
-use outbox_tests::conformance::store::{Outbox, http, mark, request};
+use outbox_tests::conformance::store::{Ask, Outbox, http, mark};
 use tokio::task::JoinHandle;
 
 use super::parking::{Parking, until_blocked, until_parked};
@@ -54,7 +53,7 @@ struct Replica {
     beginning: Option<(Holder, JoinHandle<Result<OpenedTerm, StoreError>>)>,
     room: usize,
     excluded: Vec<MessageId>,
-    claiming: Option<(ClaimId, JoinHandle<Result<Claimed, StoreError>>)>,
+    claiming: Option<(ClaimId, JoinHandle<Result<Vec<Message>, StoreError>>)>,
     out: BTreeMap<MessageId, Out>,
 }
 
@@ -171,23 +170,23 @@ impl<'a> Replicas<'a> {
         if room == 0 {
             return Said::LeftOut;
         }
-        let (store, channels, claim) = (self.outbox.store.clone(), self.channels.clone(), ClaimId::mint());
+        let (due, channels, claim) = (self.outbox.due(), self.channels.clone(), ClaimId::mint());
         self.parking.close().await;
         let claiming = tokio::spawn(async move {
             let limit = u32::try_from(room).unwrap();
-            store.claim(&term, &ClaimRequest { claim, limit, excluded: &excluded, ..request(&channels) }).await
+            Ask { claim, limit, excluded: &excluded, ..Ask::of(&channels) }.claim(&*due, &term).await
         });
         if self.parking.is_possible() {
             until_parked(self.outbox, || claiming.is_finished()).await;
             if claiming.is_finished() {
                 self.parking.open().await;
                 let claimed = claiming.await.unwrap().unwrap();
-                assert!(claimed.messages.is_empty(), "a claim was answered before it committed");
+                assert!(claimed.is_empty(), "a claim was answered before it committed");
                 return Said::LeftOut;
             }
         } else {
             let claimed = claiming.await.unwrap().unwrap();
-            if claimed.messages.is_empty() {
+            if claimed.is_empty() {
                 return Said::LeftOut;
             }
             self.fleet[replica].claiming = Some((claim, tokio::spawn(async move { Ok(claimed) })));
@@ -203,7 +202,7 @@ impl<'a> Replicas<'a> {
         self.parking.open().await;
         let claimed = answer.await.unwrap().unwrap();
         let owner = &mut self.fleet[replica];
-        for message in owner.in_flight.admit(claim, claimed.messages) {
+        for message in owner.in_flight.admit(claim, claimed) {
             let term = owner.term.clone().unwrap();
             let verdict = (Verdict::Unsent, "unsent");
             owner.out.insert(message.id(), Out { term, claim, message, on_the_wire: false, verdict });
