@@ -13,13 +13,19 @@ pub enum Guard {
     ClaimBeforeSend,
     /// The rows of a claim are settled only when nobody can be sending them any more. Without it: at once.
     SettlingTime,
-    /// The rows to leave out are collected before the claim's snapshot. Without it: what was fetched is filtered.
-    ExclusionBeforeSelect,
+    /// A row that was claimed is in flight here until its mark is answered. Without it: until its outcome is known.
+    InFlightUntilMarked,
+    /// A claim takes a row only at the revision that a look has seen. Without it: by its id alone.
+    ClaimComparesRevision,
+    /// A look that claims at once goes beside no claim. Without it: whenever there is room.
+    UnseenBesideNone,
+    /// A process makes its next claim once the one that it gave up is released. Without it: at once.
+    ReleasedBeforeNext,
     /// Rows in flight from earlier terms of the process take up its slots. Without it: each term has its own.
     SlotsOfProcess,
     /// The gate is asked before each send. Without it: what was claimed is sent.
     GateBeforeSend,
-    /// Rows of unsettled claims are left out of the polls. Without it: only those in flight here are.
+    /// Rows of unsettled claims are not chosen. Without it: only those in flight here are not.
     UnsettledLeftOut,
     /// A mark of a row that was not sent raises its revision. Without it: it leaves the row as it was.
     UnsentRaisesRevision,

@@ -5,7 +5,6 @@
 
 use stateright::Property;
 
-use super::guards::Guard;
 use super::state::{BUDGET, MESSAGES, Outcome, Stage, State, Status};
 use super::{Faults, Policy, Protocol};
 
@@ -14,6 +13,8 @@ use super::{Faults, Policy, Protocol};
 pub enum Promise {
     /// Epochs strictly increase, and no two terms share one.
     Epochs,
+    /// No row is in two claims at one revision.
+    Disjoint,
     /// Every send has a committed claim of that row, at that revision, under the sender's epoch.
     Claimed,
     /// Sends <= attempts counted <= budget, where the one that is under way is not counted yet.
@@ -34,8 +35,9 @@ pub enum Promise {
 
 impl Promise {
     /// Every promise.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Epochs,
+        Self::Disjoint,
         Self::Claimed,
         Self::Counted,
         Self::CountedOnce,
@@ -50,6 +52,7 @@ impl Promise {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Epochs => "epochs strictly increase",
+            Self::Disjoint => "no row is in two claims at one revision",
             Self::Claimed => "every send has a committed claim of the row as it is",
             Self::Counted => "every send is counted, within the budget",
             Self::CountedOnce => "no attempt is counted twice",
@@ -64,6 +67,7 @@ impl Promise {
     fn property(self) -> Property<Protocol> {
         let kept: fn(&Protocol, &State) -> bool = match self {
             Self::Epochs => |_, state| state.broken != Some(Self::Epochs),
+            Self::Disjoint => |_, state| state.claims_are_disjoint(),
             Self::Claimed => |_, state| state.broken != Some(Self::Claimed),
             Self::Counted => |_, state| state.broken != Some(Self::Counted),
             Self::CountedOnce => |_, state| state.broken != Some(Self::CountedOnce),
@@ -78,6 +82,11 @@ impl Promise {
 }
 
 impl State {
+    /// Whether this promise is broken.
+    pub fn breaks(&self, promise: Promise) -> bool {
+        self.broken == Some(promise) || promise == Promise::Disjoint && !self.claims_are_disjoint()
+    }
+
     /// Notes that a promise was broken. The first counts.
     pub(super) fn break_promise(&mut self, promise: Promise) {
         self.broken.get_or_insert(promise);
@@ -118,15 +127,13 @@ pub(super) fn properties(protocol: &Protocol) -> Vec<Property<Protocol>> {
                     && state.is_named(m, |claim| claim.term == 0 && claim.superseded)
             })
         }),
+        Property::sometimes("a row that was not sent is marked so", |_, state: &State| {
+            (0..MESSAGES).any(|m| {
+                state.is_in_flight(m, Some(0), |stage| stage == Stage::Over(Outcome::Unsent))
+                    && state.is_named(m, |claim| claim.term == 0)
+            })
+        }),
     ]);
-    if protocol.has(Guard::UnsentRaisesRevision) {
-        all.push(Property::sometimes("a row that was not sent is due again", |_, state: &State| {
-            state
-                .messages
-                .iter()
-                .any(|message| message.status == Status::Pending && message.revision > message.attempts)
-        }));
-    }
     if protocol.faults != Faults::None {
         all.push(match protocol.in_doubt {
             Policy::Resend => Property::sometimes("a doubt is resent, and the budget used up", |_, state: &State| {

@@ -8,6 +8,8 @@ pub const REPLICAS: usize = 3;
 pub const MESSAGES: usize = 2;
 /// Attempts that a message has: `max_attempts`.
 pub const BUDGET: u8 = 2;
+/// A revision that no row has. It stands for all of which the row has moved on.
+const MOVED_ON: u8 = u8::MAX;
 
 /// One moment of the whole system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -86,8 +88,10 @@ pub enum Status {
 pub struct Process {
     /// Its leadership.
     pub lead: Lead,
-    /// The claim that it is making.
+    /// The claim that it is making of what looks have shown.
     pub claiming: Claiming,
+    /// Where a look that claims at once is under way: what it was told to pass over.
+    pub unseen: Option<[bool; MESSAGES]>,
     /// What it has in flight, of whichever term.
     pub attempts: [Option<Attempt>; MESSAGES],
 }
@@ -108,8 +112,8 @@ pub enum Claiming {
     /// None is being made.
     #[default]
     Not,
-    /// These rows will be left out.
-    Excluded([bool; MESSAGES]),
+    /// These rows were due, at these revisions, when a look saw them. They may have changed since.
+    Seen([Option<u8>; MESSAGES]),
     /// The transaction is open: the term was proved, and these rows were due, at these revisions.
     Selected([Option<u8>; MESSAGES]),
 }
@@ -181,9 +185,29 @@ impl State {
         attempts.filter(|attempt| term.is_none_or(|term| attempt.term == term)).any(|attempt| stage(attempt.stage))
     }
 
-    /// Forgets what no step will look at again: of a claim the rows that have moved on; of an attempt at such a row what
-    /// its mark would say, since it will be refused; of a message that is finished, and of which nothing is under way,
-    /// all but that.
+    /// Whether no row is in two claims at one revision.
+    pub fn claims_are_disjoint(&self) -> bool {
+        let apart = |one: &Claim, other: &Claim| {
+            (0..MESSAGES).all(|m| one.revisions[m].is_none() || one.revisions[m] != other.revisions[m])
+        };
+        let rest = |place: usize| &self.claims[place + 1..];
+        self.claims.iter().enumerate().all(|(place, one)| rest(place).iter().all(|other| apart(one, other)))
+    }
+
+    /// Whether anything remembers this message as it is now.
+    fn is_remembered(&self, message: usize) -> bool {
+        let remembers = |process: &Process| match process.claiming {
+            Claiming::Seen(rows) | Claiming::Selected(rows) if rows[message].is_some() => true,
+            Claiming::Seen(_) | Claiming::Selected(_) | Claiming::Not => {
+                process.attempts[message].is_some_and(|attempt| attempt.revision != MOVED_ON)
+            }
+        };
+        self.claims.iter().any(|claim| claim.revisions[message].is_some()) || self.processes.iter().any(remembers)
+    }
+
+    /// Forgets what no step will look at again: of a look or a claim the rows that have moved on; of an attempt at such a
+    /// row what its mark would say, since it will be refused; of a message that is finished, and of which nothing is under
+    /// way, all but that; and how high a revision is that nothing remembers.
     pub fn forget(&mut self) {
         let rows = self.messages;
         let moved_on = |m: usize, revision: u8| rows[m].status != Status::Pending || rows[m].revision != revision;
@@ -197,6 +221,12 @@ impl State {
         let terms = &self.terms;
         for process in &mut self.processes {
             for m in 0..MESSAGES {
+                if let Claiming::Seen(seen) = &mut process.claiming {
+                    seen[m] = seen[m].filter(|revision| !moved_on(m, *revision));
+                }
+                if let Some(told) = &mut process.unseen {
+                    told[m] &= rows[m].status == Status::Pending;
+                }
                 if let Some(attempt) = &mut process.attempts[m]
                     && attempt.stage == Stage::Claimed
                     && !terms[attempt.term].open
@@ -204,17 +234,26 @@ impl State {
                     attempt.stage = Stage::Over(Outcome::Unsent);
                 }
                 if let Some(attempt) = &mut process.attempts[m]
-                    && matches!(attempt.stage, Stage::Over(_))
                     && moved_on(m, attempt.revision)
                 {
-                    *attempt = Attempt { term: 0, revision: 0, stage: Stage::Over(Outcome::Unsent), counted: false };
+                    attempt.revision = MOVED_ON;
+                    if matches!(attempt.stage, Stage::Over(_)) {
+                        let stage = Stage::Over(Outcome::Unsent);
+                        *attempt = Attempt { term: 0, revision: MOVED_ON, stage, counted: false };
+                    }
                 }
+            }
+            if process.claiming == Claiming::Seen([None; MESSAGES]) {
+                process.claiming = Claiming::Not;
             }
         }
         for m in 0..MESSAGES {
-            let status = self.messages[m].status;
-            if status != Status::Pending && !self.is_in_flight(m, None, |stage| !matches!(stage, Stage::Over(_))) {
-                self.messages[m] = Message { status, revision: 0, attempts: 0, uncounted: 0, unexplained: 0 };
+            let row = self.messages[m];
+            if row.status != Status::Pending && !self.is_in_flight(m, None, |stage| !matches!(stage, Stage::Over(_))) {
+                self.messages[m] = Message { revision: 0, attempts: 0, uncounted: 0, unexplained: 0, ..row };
+            }
+            if row.status == Status::Pending && !self.is_remembered(m) {
+                self.messages[m].revision = row.attempts;
             }
         }
     }

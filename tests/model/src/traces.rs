@@ -4,8 +4,8 @@
 use super::guards::Guard;
 use super::promises::Promise;
 use super::steps::Step::{
-    self, Accept, BeginTerm, Claim, Deliver, Excluded, Forget, Gate, HandOver, Mark, MarkUnanswered, Refuse, Release,
-    Select, Settle,
+    self, Accept, BeginTerm, Claim, ClaimUnanswered, Deliver, Edit, Forget, Gate, HandOver, Look, Mark, MarkUnanswered,
+    Refuse, Release, Select, SelectUnseen, Settle, Unseen,
 };
 use super::{Faults, Policy, Protocol};
 
@@ -57,11 +57,11 @@ pub const CLAIM_LOCKS_TERM_ROW: Trace = Trace {
     breaks: Promise::Turns,
     steps: &[
         BeginTerm(0),
-        Excluded(0),
+        Look(0),
         Select(0),
         BeginTerm(1),
         Claim(0),
-        Excluded(1),
+        Look(1),
         Select(1),
         Claim(1),
         Gate(0, 0),
@@ -76,7 +76,7 @@ pub const MARK_COMPARES_REVISION: Trace = Trace {
     breaks: Promise::CountedOnce,
     steps: &[
         BeginTerm(0),
-        Excluded(0),
+        Look(0),
         Select(0),
         Claim(0),
         Gate(0, 0),
@@ -92,7 +92,7 @@ pub const CLAIM_BEFORE_SEND: Trace = Trace {
     protocol: ORDERED,
     without: &[Guard::ClaimBeforeSend],
     breaks: Promise::Claimed,
-    steps: &[BeginTerm(0), Excluded(0), Select(0), Claim(0), Gate(0, 0)],
+    steps: &[BeginTerm(0), Look(0), Select(0), Claim(0), Gate(0, 0)],
 };
 
 /// What a poller has on the wire is sent again by the next.
@@ -102,37 +102,60 @@ pub const SETTLING_TIME: Trace = Trace {
     breaks: Promise::Turns,
     steps: &[
         BeginTerm(0),
-        Excluded(0),
+        Look(0),
         Select(0),
         Claim(0),
         Gate(0, 0),
         BeginTerm(1),
         Settle(1, 0),
-        Excluded(1),
+        Look(1),
         Select(1),
         Claim(1),
         Gate(1, 0),
     ],
 };
 
-/// A row that was fetched before its mark and filtered after it is sent again.
-pub const EXCLUSION_BEFORE_SELECT: Trace = Trace {
+/// A row that was delivered, and whose mark is not written, is claimed a second time and sent again.
+pub const IN_FLIGHT_UNTIL_MARKED: Trace = Trace {
     protocol: ORDERED,
-    without: &[Guard::ExclusionBeforeSelect],
-    breaks: Promise::Claimed,
+    without: &[Guard::InFlightUntilMarked],
+    breaks: Promise::Counted,
     steps: &[
         BeginTerm(0),
-        Excluded(0),
+        Look(0),
         Select(0),
         Claim(0),
         Gate(0, 0),
         Accept(0, 0),
-        Excluded(0),
+        Look(0),
         Select(0),
-        Mark(0, 0),
         Claim(0),
         Gate(0, 0),
     ],
+};
+
+/// What a look has shown was edited meanwhile, and is sent as it was.
+pub const CLAIM_COMPARES_REVISION: Trace = Trace {
+    protocol: ORDERED,
+    without: &[Guard::ClaimComparesRevision],
+    breaks: Promise::Claimed,
+    steps: &[BeginTerm(0), Look(0), Edit(0), Select(0), Claim(0), Gate(0, 0)],
+};
+
+/// A look that claims at once does not know of a claim that began after it, and both send a row.
+pub const UNSEEN_BESIDE_NONE: Trace = Trace {
+    protocol: CALM,
+    without: &[Guard::UnseenBesideNone],
+    breaks: Promise::Counted,
+    steps: &[BeginTerm(0), Unseen(0), Look(0), Select(0), Claim(0), Gate(0, 0), SelectUnseen(0), Claim(0), Gate(0, 0)],
+};
+
+/// A claim that was given up still names the rows of the next.
+pub const RELEASED_BEFORE_NEXT: Trace = Trace {
+    protocol: ORDERED,
+    without: &[Guard::ReleasedBeforeNext],
+    breaks: Promise::Disjoint,
+    steps: &[BeginTerm(0), Look(0), Select(0), ClaimUnanswered(0), Look(0), Select(0), Claim(0)],
 };
 
 /// A process that is elected again has one term's worth of rows in flight for each.
@@ -140,17 +163,7 @@ pub const SLOTS_OF_PROCESS: Trace = Trace {
     protocol: AT_MOST_ONCE,
     without: &[Guard::SlotsOfProcess],
     breaks: Promise::Bound,
-    steps: &[
-        BeginTerm(0),
-        Excluded(0),
-        Select(0),
-        Claim(0),
-        HandOver(0),
-        BeginTerm(0),
-        Excluded(0),
-        Select(0),
-        Claim(0),
-    ],
+    steps: &[BeginTerm(0), Look(0), Select(0), Claim(0), HandOver(0), BeginTerm(0), Look(0), Select(0), Claim(0)],
 };
 
 /// A row that was claimed in time is sent out of time.
@@ -158,7 +171,7 @@ pub const GATE_BEFORE_SEND: Trace = Trace {
     protocol: ORDERED,
     without: &[Guard::GateBeforeSend],
     breaks: Promise::Trusted,
-    steps: &[BeginTerm(0), Excluded(0), Select(0), Claim(0), HandOver(0), Gate(0, 0)],
+    steps: &[BeginTerm(0), Look(0), Select(0), Claim(0), HandOver(0), Gate(0, 0)],
 };
 
 /// What a poller is about to send is claimed and sent by the next.
@@ -168,11 +181,11 @@ pub const UNSETTLED_LEFT_OUT: Trace = Trace {
     breaks: Promise::Turns,
     steps: &[
         BeginTerm(0),
-        Excluded(0),
+        Look(0),
         Select(0),
         Claim(0),
         BeginTerm(1),
-        Excluded(1),
+        Look(1),
         Select(1),
         Claim(1),
         Gate(0, 0),
@@ -185,7 +198,7 @@ pub const GATE_CLOSED_BEFORE_TOLD: Trace = Trace {
     protocol: ORDERED,
     without: &[Guard::GateClosedBeforeTold],
     breaks: Promise::Claimed,
-    steps: &[BeginTerm(0), Excluded(0), Select(0), Claim(0), HandOver(0), BeginTerm(1), Settle(1, 0), Gate(0, 0)],
+    steps: &[BeginTerm(0), Look(0), Select(0), Claim(0), HandOver(0), BeginTerm(1), Settle(1, 0), Gate(0, 0)],
 };
 
 /// A claim is released whose rows are about to be sent.
@@ -193,5 +206,5 @@ pub const ONLY_GIVEN_UP_RELEASED: Trace = Trace {
     protocol: ORDERED,
     without: &[Guard::OnlyGivenUpReleased],
     breaks: Promise::Claimed,
-    steps: &[BeginTerm(0), Excluded(0), Select(0), Claim(0), Release(0), Gate(0, 0)],
+    steps: &[BeginTerm(0), Look(0), Select(0), Claim(0), Release(0), Gate(0, 0)],
 };

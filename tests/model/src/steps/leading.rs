@@ -17,7 +17,7 @@ fn is_idle(process: &Process) -> bool {
 /// While a claim is being made: the hand-over waits for it.
 pub(super) fn end(state: &State, replica: usize) -> Option<State> {
     let term = open_term(state, replica)?;
-    (state.processes[replica].claiming != Claiming::Not).then(|| {
+    state.processes[replica].claims().then(|| {
         let mut next = state.clone();
         next.terms[term].open = false;
         next
@@ -77,12 +77,13 @@ impl Protocol {
     pub(super) fn hand_over(&self, state: &State, replica: usize) -> Option<State> {
         let process = &state.processes[replica];
         let Lead::Leads(term) = process.lead else { return None };
-        (process.claiming == Claiming::Not).then(|| {
+        (!process.claims()).then(|| {
             let mut next = state.clone();
             next.terms[term].open &= !self.has(Guard::GateClosedBeforeTold);
             let misled = next.terms[term].open;
             next.claims.iter_mut().filter(|claim| claim.term == term).for_each(|claim| claim.misled = misled);
             next.processes[replica].lead = Lead::Candidate;
+            next.processes[replica].claiming = Claiming::Not;
             next
         })
     }

@@ -22,10 +22,14 @@ pub enum Step {
     /// The term ends, for whatever reason (a renewal was refused, trust ran out, its time is up), its claims are told
     /// that its gate is closed, and the lease is released.
     HandOver(usize),
-    /// The rows that the next claim must leave out are collected.
-    Excluded(usize),
-    /// The claim proves its term and selects what is due.
+    /// A look shows which rows are due, and at which revisions.
+    Look(usize),
+    /// The schedule chooses of these. The claim proves its term, and selects those that still fit.
     Select(usize),
+    /// A look that claims at once is told what to pass over.
+    Unseen(usize),
+    /// It proves its term, and selects what else is due.
+    SelectUnseen(usize),
     /// The claim commits, and its rows are in flight.
     Claim(usize),
     /// The claim commits and its answer is lost, or comes after the end of the term: its process gives it up.
@@ -52,17 +56,21 @@ pub enum Step {
     Settle(usize, usize),
     /// The process dies, and is started again.
     Crash(usize),
+    /// Somebody edits a message that is due and that nobody has in hand.
+    Edit(usize),
 }
 
 impl Step {
     /// The steps to try: those of replicas with something to do.
     pub(super) fn of(state: &State) -> impl Iterator<Item = Self> {
-        const OF_REPLICAS: [fn(usize) -> Step; 8] = [
+        const OF_REPLICAS: [fn(usize) -> Step; 10] = [
             Step::BeginTerm,
             Step::End,
             Step::HandOver,
-            Step::Excluded,
+            Step::Look,
             Step::Select,
+            Step::Unseen,
+            Step::SelectUnseen,
             Step::Claim,
             Step::ClaimUnanswered,
             Step::Crash,
@@ -87,7 +95,8 @@ impl Step {
             left.map(move |claim| Self::Settle(replica, claim.term))
         });
         let releasing = state.claims.iter().map(|claim| Self::Release(claim.term));
-        std::iter::once(Self::Forget).chain(replicas).chain(attempts).chain(settling).chain(releasing)
+        let others = (0..MESSAGES).map(Self::Edit).chain([Self::Forget]);
+        others.chain(replicas).chain(attempts).chain(settling).chain(releasing)
     }
 }
 
@@ -99,8 +108,10 @@ impl Protocol {
             Step::End(replica) => leading::end(state, replica),
             Step::HandOver(replica) => self.hand_over(state, replica),
             Step::BeginTerm(replica) => self.begin_term(state, replica),
-            Step::Excluded(replica) => self.excluded(state, replica),
+            Step::Look(replica) => self.look(state, replica),
             Step::Select(replica) => self.select(state, replica),
+            Step::Unseen(replica) => self.unseen(state, replica),
+            Step::SelectUnseen(replica) => self.select_unseen(state, replica),
             Step::Claim(replica) => self.claim(state, replica),
             Step::ClaimUnanswered(replica) => self.claim_unanswered(state, replica),
             Step::Release(term) => self.release(state, term),
@@ -114,6 +125,7 @@ impl Protocol {
             Step::MarkUnanswered(replica, message) => self.mark_unanswered(state, replica, message),
             Step::Settle(replica, term) => self.settle(state, replica, term),
             Step::Crash(replica) => leading::crash(state, replica),
+            Step::Edit(message) => claiming::edit(state, message),
         }
     }
 }

@@ -67,15 +67,22 @@ async fn nothing_is_settled_before_its_time_nor_claimed_before_it_is_settled() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_marked_after_the_exclusion_set_was_taken_is_not_claimed_again() {
-    let refused = [(7, Said::LeftOut), (9, Said::LeftOut), (10, Said::NotClaimed)];
-    on_every_database(async |outbox| drop(assert_refused(&traces::EXCLUSION_BEFORE_SELECT, outbox, &refused).await))
+async fn a_row_that_was_delivered_is_not_claimed_again_before_it_is_marked() {
+    let refused = [(7, Said::LeftOut), (8, Said::LeftOut), (9, Said::NotClaimed)];
+    on_every_database(async |outbox| drop(assert_refused(&traces::IN_FLIGHT_UNTIL_MARKED, outbox, &refused).await))
+        .await;
+}
+
+#[tokio::test]
+async fn a_row_that_was_edited_after_the_look_is_not_claimed() {
+    let refused = [(3, Said::LeftOut), (4, Said::LeftOut), (5, Said::NotClaimed)];
+    on_every_database(async |outbox| drop(assert_refused(&traces::CLAIM_COMPARES_REVISION, outbox, &refused).await))
         .await;
 }
 
 #[tokio::test]
 async fn a_process_that_is_elected_again_has_no_slot_for_more_than_it_had() {
-    let refused = [(6, Said::NoRoom), (7, Said::LeftOut), (8, Said::LeftOut)];
+    let refused = [(7, Said::NoRoom), (8, Said::LeftOut)];
     on_every_database(async |outbox| drop(assert_refused(&traces::SLOTS_OF_PROCESS, outbox, &refused).await)).await;
 }
 

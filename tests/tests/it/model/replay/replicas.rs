@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_dispatcher::in_flight::{InFlight, Kept, KeptFrom};
+use outbox_dispatcher::in_flight::InFlight;
 use outbox_model::Protocol;
 use outbox_model::state::{MESSAGES, REPLICAS};
 use outbox_model::steps::Step;
+use outbox_schema::store::due::{DueRows, RowsToClaim};
 use outbox_schema::store::{OpenedTerm, TermCounts};
 use outbox_schema::{
-    ChannelTerms, ClaimId, Holder, Mark, Message, MessageId, Shard, StoreError, TermEnd, TermId, Verdict,
+    ChannelTerms, ClaimId, Holder, Mark, Message, MessageId, Revision, Shard, StoreError, TermEnd, TermId, Verdict,
+    WalkStart,
 };
-use outbox_tests::conformance::store::{Ask, Outbox, http, mark};
+use outbox_tests::conformance::store::{Outbox, http, mark, seen, terms};
 use tokio::task::JoinHandle;
 
 use super::parking::{Parking, until_blocked, until_parked};
@@ -47,14 +49,23 @@ pub(super) struct Replicas<'a> {
     pub(super) messages: [MessageId; MESSAGES],
 }
 
+/// A claim that is being made.
+type Claiming = JoinHandle<Result<Vec<Message>, StoreError>>;
+
 struct Replica {
     in_flight: InFlight,
     term: Option<TermId>,
     beginning: Option<(Holder, JoinHandle<Result<OpenedTerm, StoreError>>)>,
-    room: usize,
-    excluded: Vec<MessageId>,
-    claiming: Option<(ClaimId, JoinHandle<Result<Vec<Message>, StoreError>>)>,
+    seen: Vec<(MessageId, Revision)>,
+    claiming: Option<(ClaimId, Claiming)>,
     out: BTreeMap<MessageId, Out>,
+}
+
+/// The rows that are due, as they are: of an ordering key the first.
+async fn look(due: &dyn DueRows) -> Vec<(MessageId, Revision)> {
+    let mut headers = due.look(Shard(0), WalkStart::default(), 100).await.unwrap();
+    headers.extend(due.next_keys(Shard(0), None, 100, 1, &[]).await.unwrap().headers);
+    seen(&headers)
 }
 
 /// A row that was claimed and is not marked.
@@ -73,8 +84,7 @@ impl<'a> Replicas<'a> {
             in_flight: InFlight::new(protocol.max_in_flight, 1 << 20),
             term: None,
             beginning: None,
-            room: 0,
-            excluded: Vec::new(),
+            seen: Vec::new(),
             claiming: None,
             out: BTreeMap::new(),
         };
@@ -94,7 +104,8 @@ impl<'a> Replicas<'a> {
             Step::Forget | Step::Deliver(..) => Said::Done,
             Step::BeginTerm(replica) => self.begin_term(replica).await,
             Step::HandOver(replica) => self.hand_over(replica).await,
-            Step::Excluded(replica) => self.excluded(replica).await,
+            Step::Look(replica) => self.look(replica).await,
+            Step::Edit(message) => self.edit(message).await,
             Step::Select(replica) => self.select(replica).await,
             Step::Claim(replica) => self.claim(replica).await,
             Step::Gate(replica, message) => self.gate(replica, message).await,
@@ -108,11 +119,13 @@ impl<'a> Replicas<'a> {
             Step::MarkUnanswered(replica, message) => self.mark(replica, message, false).await,
             Step::Settle(replica, _) => self.settle(replica).await,
             Step::End(_)
+            | Step::Unseen(_)
+            | Step::SelectUnseen(_)
             | Step::ClaimUnanswered(_)
             | Step::Release(_)
             | Step::AcceptUnanswered(..)
             | Step::TimeOut(..)
-            | Step::Crash(_) => panic!("no trace has the step {step:?}"),
+            | Step::Crash(_) => panic!("no trace that is replayed has the step {step:?}"),
         }
     }
 
@@ -152,29 +165,35 @@ impl<'a> Replicas<'a> {
         Said::Done
     }
 
-    async fn excluded(&mut self, replica: usize) -> Said {
-        let replica = &mut self.fleet[replica];
-        let room = tokio::select! {
-            biased;
-            room = replica.in_flight.room(false, Kept::default(), KeptFrom::both(tokio::time::Instant::now())) => room.messages,
-            () = std::future::ready(()) => 0,
-        };
-        (replica.room, replica.excluded) = (room, replica.in_flight.excluded());
-        if room == 0 { Said::NoRoom } else { Said::Done }
+    async fn look(&mut self, replica: usize) -> Said {
+        self.fleet[replica].seen = look(&*self.outbox.due()).await;
+        Said::Done
     }
 
-    /// Makes the claim, which stands still before its commit.
+    async fn edit(&mut self, message: usize) -> Said {
+        let id = self.messages[message];
+        self.outbox.execute(&format!("UPDATE outbox SET revision = revision + 1 WHERE id = {id}")).await;
+        Said::Done
+    }
+
+    /// Chooses, as a schedule does, and makes the claim, which stands still before its commit.
     async fn select(&mut self, replica: usize) -> Said {
-        let Replica { term, room, excluded, .. } = &self.fleet[replica];
-        let (term, room, excluded) = (term.clone().unwrap(), *room, excluded.clone());
+        let Replica { in_flight, term, seen, .. } = &mut self.fleet[replica];
+        let (term, room) = (term.clone().unwrap(), in_flight.free());
+        let on_hold = in_flight.on_hold(&mut None).unwrap();
+        let mut rows = std::mem::take(seen);
+        rows.retain(|(id, _)| !in_flight.contains(*id) && !on_hold.contains(id));
+        rows.truncate(room);
         if room == 0 {
+            return Said::NoRoom;
+        }
+        if rows.is_empty() {
             return Said::LeftOut;
         }
         let (due, channels, claim) = (self.outbox.due(), self.channels.clone(), ClaimId::mint());
         self.parking.close().await;
         let claiming = tokio::spawn(async move {
-            let limit = u32::try_from(room).unwrap();
-            Ask { claim, limit, excluded: &excluded, ..Ask::of(&channels) }.claim(&*due, &term).await
+            due.claim_rows(&term, &RowsToClaim { claim, rows: &rows, terms: &terms(&channels) }).await
         });
         if self.parking.is_possible() {
             until_parked(self.outbox, || claiming.is_finished()).await;
@@ -217,7 +236,8 @@ impl<'a> Replicas<'a> {
     async fn gate(&mut self, replica: usize, message: usize) -> Said {
         let id = self.messages[message];
         let elsewhere = self.fleet.iter().filter_map(|replica| replica.out.get(&id)).any(|out| out.on_the_wire);
-        let Some(out) = self.fleet[replica].out.get_mut(&id) else { return Said::NotClaimed };
+        let out = self.fleet[replica].out.get_mut(&id);
+        let Some(out) = out.filter(|out| out.verdict.0 == Verdict::Unsent) else { return Said::NotClaimed };
         assert!(!elsewhere, "two requests of message {id} are open at once");
         let claim = format!("outbox_claim WHERE epoch = {} AND holder = '{}'", out.term.epoch, out.term.holder);
         assert_eq!(self.outbox.count(&claim).await, 1, "nobody knows of what is sent");
