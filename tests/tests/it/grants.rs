@@ -364,7 +364,7 @@ async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
     let second = Poller::begin(&outbox.database, "two").await;
     owner.sql("UPDATE outbox_claim SET settling_ms = 0, settling_closed_ms = 0").await;
     second.settle().await;
-    let (claim, messages) = second.claim().await;
+    let (claim, messages) = second.look_and_claim().await;
     assert_eq!(messages.len(), 3);
     let (dead, deferred) = messages.split_at(messages.len() / 2);
     let gone = Verdict::Dead { reason: outbox_schema::DeadReason::Permanent, attempted: true, invalid_target: true };
@@ -387,9 +387,11 @@ async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
 async fn destinations(outbox: &Outbox) {
     const DESTINATION: &str = "https://slow.example:443";
     let database = &outbox.database;
+    let poller = Poller::begin(database, "three").await;
+    outbox.sql("INSERT INTO outbox (channel, target, payload) VALUES ('unknown', '/', '{}')").await;
+    assert!(poller.claim().await.1.is_empty());
     let rows = "INSERT INTO outbox (channel, target, payload) VALUES ('http', 'https://slow.example/', '{}')";
     outbox.sql(&format!("{rows}, ('http', 'https://slow.example/', '{{}}')")).await;
-    let poller = Poller::begin(database, "three").await;
     let (from, step, most) = (Duration::from_secs(10), Duration::from_secs(1), Duration::from_mins(5));
     let reason = Some("it is slow".to_owned());
     let aside = [Aside { destination: DESTINATION.to_owned(), whole_channel: false, from, step, most, reason }];

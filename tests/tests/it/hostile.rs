@@ -190,7 +190,7 @@ async fn s8_hosts_that_answer_nothing_hold_an_eighth_of_the_slots() {
     }
 }
 
-/// As where an application writes the same tenant in each row. Its turns are its oldest messages, and its newest.
+/// As where an application writes the same tenant in each row. What is looked at are its oldest messages, and its newest.
 #[tokio::test]
 async fn s8_messages_amid_thousands_of_the_same_tenant_for_silent_hosts_are_found() {
     const WAVES: i64 = 2;
@@ -286,7 +286,7 @@ async fn s12_tens_of_thousands_of_hosts_at_which_nobody_listens_slow_no_claim_do
     }
 }
 
-/// Claims take turns over the ordering keys, and no claim looks at many, also right after they were written.
+/// No step along the ordering keys takes many, also right after they were written.
 #[tokio::test]
 async fn s19_tens_of_thousands_of_new_ordering_keys_slow_no_claim_down() {
     const KEYS: usize = 30_000;
@@ -308,14 +308,14 @@ async fn s19_tens_of_thousands_of_new_ordering_keys_slow_no_claim_down() {
             stage.outbox.enqueue(&[NewMessage::http(&target).tenant("good"), own]).await;
             stage.delivered(3 + 2 * round, PATIENCE).await;
             eprintln!("{:?}: with a key and without, in {:?}", stage.outbox.dialect(), began.elapsed());
-            // Where a claim looked at all keys, it took longer than this. Alone, the two go in 0.4 s.
+            // Where each look is at all keys, it takes longer than this. Alone, the two go in 0.4 s.
             assert!(began.elapsed() < Duration::from_secs(5), "{:?}: {:?}", stage.outbox.dialect(), began.elapsed());
         }
         assert_eq!(stage.replica.stop(Signal::KILL).await.0, None);
     }
 }
 
-/// A claim asks about strangers, where they are many, and moves what is of no known channel out of the way. It does both at once.
+/// The poller moves what is of no known channel out of the way, and shares its slots among many that have not answered yet.
 #[tokio::test]
 async fn s12_rows_of_channels_that_nobody_knows_among_those_of_many_hosts_keep_nobody_waiting() {
     for outbox in outboxes::each().await {

@@ -181,7 +181,7 @@ impl Stage<'_> {
     }
 }
 
-/// Names of channels beside the others. Some share the number that stands for a name where turns are found: the first two on
+/// Names of channels beside the others. Some share the number that stands for a name where lanes are found: the first two on
 /// PostgreSQL, the next two on MySQL.
 fn many_channels() -> impl Iterator<Item = String> {
     let named = ["partner-145", "partner-423", "erp", "erp-40"].map(str::to_owned);

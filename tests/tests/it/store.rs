@@ -2,7 +2,7 @@
 
 use outbox_tests::conformance::store::{
     Dialect, claims, defaults, destinations, due, halting, locks, marks, odd_rows, on, ordering, outcomes, settling,
-    terms,
+    terms, unknown,
 };
 
 /// Makes a module of each behaviour, and in it a test for each database: a failure names its database.
@@ -144,6 +144,11 @@ on_every_database! {
         steps_along_the_ordering_keys_meet_each_once_and_end,
         a_dead_letter_halts_those_behind_it_in_looks_and_claims,
     ],
+    unknown: [
+        a_look_claims_nothing_of_an_unknown_channel,
+        rows_of_an_unknown_channel_wait_until_it_is_configured,
+        rows_of_an_unknown_channel_are_moved_with_those_close_behind_and_no_others,
+    ],
     claims: [
         rows_are_claimed_by_what_a_look_showed,
         rows_that_are_not_as_they_were_seen_are_not_claimed,
@@ -156,11 +161,8 @@ on_every_database! {
         a_row_that_is_asked_for_twice_is_claimed_once,
         a_look_claims_at_once_what_is_little,
         a_look_that_claims_passes_over_what_is_known,
-        a_look_claims_nothing_of_an_unknown_channel,
         tries_of_one_claim_of_rows_that_overlap_make_it_once,
         a_row_that_comes_back_is_claimed_at_its_new_revision,
-        rows_of_an_unknown_channel_wait_until_it_is_configured,
-        rows_of_an_unknown_channel_are_moved_with_those_close_behind_and_no_others,
         a_claimed_row_carries_what_its_application_wrote,
         a_cancelled_claim_leaves_no_lock_behind,
     ],
@@ -173,12 +175,12 @@ async fn names_that_are_not_utf_8_keep_no_step_from_the_lanes_and_keys_behind_th
 
 #[tokio::test]
 async fn a_row_that_somebody_has_locked_is_left_and_the_others_are_claimed_on_mysql() {
-    on(Dialect::MySql, claims::a_row_that_somebody_has_locked_is_left_and_the_others_are_claimed).await;
+    on(Dialect::MySql, locks::a_row_that_somebody_has_locked_is_left_and_the_others_are_claimed).await;
 }
 
 #[tokio::test]
 async fn a_row_that_is_being_taken_back_is_left_and_the_others_are_claimed_on_postgres() {
-    on(Dialect::Postgres, claims::a_row_that_is_being_taken_back_is_left_and_the_others_are_claimed).await;
+    on(Dialect::Postgres, locks::a_row_that_is_being_taken_back_is_left_and_the_others_are_claimed).await;
 }
 
 #[tokio::test]

@@ -1,13 +1,13 @@
 //! What is claimed of what looks at due rows have shown.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use outbox_schema::store::due::{ClaimTerms, Header, Lane, LookAndClaim, RowsToClaim};
 use outbox_schema::{
     ChannelTerms, ClaimId, DeadReason, Message, MessageId, Revision, Shard, StoreError, TermId, Verdict, WalkStart,
 };
-use sqlx::{AssertSqlSafe, Connection as _, MySqlConnection, PgConnection, raw_sql};
+use sqlx::{AssertSqlSafe, Connection as _};
 
 use crate::eventually;
 
@@ -88,28 +88,6 @@ pub async fn rows_that_are_not_as_they_were_seen_are_not_claimed(outbox: &Outbox
     outbox.execute(&format!("DELETE FROM outbox WHERE id = {}", of["gone"])).await;
     assert_eq!(ids(&claim(outbox, &term, &channels, &headers).await), [of["stays"].0]);
     assert_eq!(held(outbox).await, [of["stays"].0]);
-}
-
-/// On MySQL an open cancellation has locked its message. Claims pass that over, and wait for nobody.
-pub async fn a_row_that_somebody_has_locked_is_left_and_the_others_are_claimed(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    let rows = write(outbox, 3, &[]).await;
-    let headers = all_due(outbox).await;
-    let mut application = MySqlConnection::connect(outbox.url()).await.unwrap();
-    // As the procedure does, which is made by a script of its own.
-    let lock = format!(
-        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN; \
-         SELECT shard FROM outbox_cancelling LOCK IN SHARE MODE; SELECT id FROM outbox WHERE id = {} FOR UPDATE",
-        rows[1]
-    );
-    raw_sql(AssertSqlSafe(lock)).execute(&mut application).await.unwrap();
-    let promptly = Duration::from_secs(3);
-    let claimed = tokio::time::timeout(promptly, claim(outbox, &term, &channels, &headers)).await.unwrap();
-    assert_eq!(ids(&claimed), [rows[0], rows[2]]);
-    assert_eq!(held(outbox).await, [rows[0], rows[2]]);
-    raw_sql("ROLLBACK").execute(&mut application).await.unwrap();
-    assert_eq!(ids(&claim(outbox, &term, &channels, &headers[1..2]).await), [rows[1]]);
 }
 
 /// Nothing was sent under it, and nothing has to be settled.
@@ -327,28 +305,6 @@ pub async fn a_look_that_claims_passes_over_what_is_known(outbox: &Outbox) {
     assert_eq!(ids(&outbox.due().look_and_claim(&term, &ask).await.unwrap().messages), expected[..3]);
 }
 
-/// It is shown, so that it is deferred.
-pub async fn a_look_claims_nothing_of_an_unknown_channel(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    let terms = terms(&channels);
-    let strange = outbox.insert(&[("channel", "'nobody'")]).await;
-    let known = outbox.insert(&[]).await;
-    let looked = outbox.due().look_and_claim(&term, &idle(&terms)).await.unwrap();
-    assert_eq!((shown(&looked.headers), ids(&looked.messages)), (vec![strange.0, known.0], vec![known.0]));
-    assert_eq!(held(outbox).await, [known.0]);
-
-    let keyed = outbox.insert(&[("channel", "'nobody'"), ("ordering_key", "'k'")]).await;
-    let delay = Duration::from_mins(1);
-    let deferred = outbox.due().defer_unknown(&term, &[strange, keyed], &channels, delay).await.unwrap();
-    assert_eq!(deferred, BTreeMap::from([("nobody".to_owned(), 2)]));
-    assert_eq!(shown(&all_due(outbox).await), [known.0]);
-    for id in [strange, keyed] {
-        let row = outbox.message(id).await;
-        assert!((50_000..=60_000).contains(&row.available_in) && row.revision == 0, "{row:?}");
-    }
-}
-
 /// Two tries of one claim at the same moment: one is made, and nobody is told that it cannot be.
 pub async fn tries_of_one_claim_of_rows_that_overlap_make_it_once(outbox: &Outbox) {
     let channels = [http()];
@@ -389,91 +345,9 @@ pub async fn a_row_that_comes_back_is_claimed_at_its_new_revision(outbox: &Outbo
     assert_eq!(ids(&claim(outbox, &term, &channels, &again).await), [headers[0].id.0]);
 }
 
-/// An open transaction takes a message back: claims pass it over, and wait for nobody. What is claimed is not taken back any
-/// more.
-pub async fn a_row_that_is_being_taken_back_is_left_and_the_others_are_claimed(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    let mut rows = Vec::new();
-    for key in ["'a'", "'b'", "'c'"] {
-        rows.push(outbox.insert(&[("idempotency_key", key)]).await.0);
-    }
-    let mut application = PgConnection::connect(outbox.url()).await.unwrap();
-    let mut cancel = async |statement: &str, key: &str| -> bool {
-        raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut application).await.unwrap();
-        sqlx::query_scalar("SELECT outbox_cancel($1)").bind(key).fetch_one(&mut application).await.unwrap()
-    };
-    let headers = all_due(outbox).await;
-    let promptly = Duration::from_secs(3);
-    assert!(cancel("BEGIN", "b").await);
-    let claimed = tokio::time::timeout(promptly, claim(outbox, &term, &channels, &headers)).await.unwrap();
-    assert_eq!(ids(&claimed), [rows[0], rows[2]]);
-    assert_eq!(held(outbox).await, [rows[0], rows[2]]);
-    assert!(!cancel("ROLLBACK", "a").await, "it is claimed");
-    assert_eq!(ids(&claim(outbox, &term, &channels, &headers[1..2]).await), [rows[1]]);
-
-    for key in ["'d'", "'e'"] {
-        rows.push(outbox.insert(&[("idempotency_key", key)]).await.0);
-    }
-    assert!(cancel("BEGIN", "d").await);
-    let terms = terms(&channels);
-    let ask = LookAndClaim { behind: behind(WalkStart::default(), &headers), ..idle(&terms) };
-    let looked = tokio::time::timeout(promptly, outbox.due().look_and_claim(&term, &ask)).await.unwrap().unwrap();
-    assert_eq!((shown(&looked.headers), ids(&looked.messages)), (rows[3..].to_vec(), vec![rows[4]]));
-}
-
 /// A text that no database can compress.
 fn random_text(length: usize) -> String {
     (0..length).map(|_| char::from(rand::random_range(b'a'..=b'z'))).collect()
-}
-
-/// They stay `PENDING`, count as late from when they were first due, and stand in nobody's way.
-pub async fn rows_of_an_unknown_channel_wait_until_it_is_configured(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    let due = outbox.moment(-90_000);
-    // Names are compared byte for byte.
-    let mut unknown = Vec::new();
-    for name in ["'once'", "'Http'", "' http'"] {
-        unknown.push(outbox.insert(&[("channel", name), ("available_at", &due)]).await);
-    }
-    let known = outbox.insert(&[]).await;
-    let deferred = outbox.defer_unknown(&term, &channels).await;
-    assert_eq!(deferred, BTreeMap::from([" http", "Http", "once"].map(|name| (name.to_owned(), 1))));
-    assert_eq!(ids(&outbox.claim_all(&term, &channels).await.1), [known.0]);
-
-    let row = outbox.message(unknown[0]).await;
-    assert_eq!((row.status.as_str(), row.revision, row.attempts), ("PENDING", 0, 0));
-    assert!((50_000..=60_000).contains(&row.available_in), "{row:?}");
-    assert!(row.deferred_from.is_some_and(|from| from < -85_000), "{row:?}");
-
-    let channels = [http(), once()];
-    let term = outbox.term(&channels).await;
-    let row = outbox.message(unknown[0]).await;
-    assert!(row.available_in < -85_000 && row.deferred_from.is_none(), "{row:?}");
-    assert!(outbox.message(unknown[1]).await.available_in > 0);
-    let ask = Ask { excluded: &[known], ..Ask::of(&channels) };
-    assert_eq!(ids(&outbox.claim(&term, &ask).await), [unknown[0].0]);
-}
-
-/// Those among the next thousands: a look that meets one would only meet them next. No further: a backlog is not read for them.
-pub async fn rows_of_an_unknown_channel_are_moved_with_those_close_behind_and_no_others(outbox: &Outbox) {
-    let channels = [http()];
-    let term = outbox.term(&channels).await;
-    let double = "INSERT INTO outbox (channel, target, payload) SELECT channel, target, payload FROM outbox WHERE channel = 'http'";
-    let met = outbox.insert(&[("channel", "'unknown'")]).await;
-    outbox.insert(&[]).await;
-    for _ in 0..10 {
-        outbox.execute(double).await;
-    }
-    outbox.insert(&[("channel", "'unknown'")]).await;
-    for _ in 10..12 {
-        outbox.execute(double).await;
-    }
-    let far = outbox.insert(&[("channel", "'unknown'")]).await;
-    let deferred = outbox.due().defer_unknown(&term, &[met], &channels, Duration::from_mins(1)).await.unwrap();
-    assert_eq!(deferred, BTreeMap::from([("unknown".to_owned(), 2)]));
-    assert!(outbox.message(far).await.deferred_from.is_none());
 }
 
 /// Byte for byte; times as the database's clock sees them.

@@ -9,13 +9,16 @@ use outbox_schema::desk::{Author, Pace, Revised};
 use outbox_schema::destination::{Aside, DestinationStore as _, Look};
 use outbox_schema::mark::MarkReport;
 use outbox_schema::store::TermCounts;
+use outbox_schema::store::due::LookAndClaim;
 use outbox_schema::{
     ByHand as _, DeadReason, Holder, Mark, Message, MessageId, OutcomeTarget, Selection, Shard, StoreError,
-    TargetTemplate, TermEnd, TermId, Verdict,
+    TargetTemplate, TermEnd, TermId, Verdict, WalkStart,
 };
-use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, raw_sql};
 
-use super::{Ask, Dialect, Outbox, delivered, http, mark};
+use super::claims::{claim, held, idle};
+use super::due::{all_due, behind, shown, write};
+use super::{Ask, Dialect, Outbox, delivered, http, ids, mark, terms};
 
 /// Longer than a statement waits for a lock before it is refused: whoever waits for one fails by that.
 const PROMPTLY: Duration = Duration::from_secs(30);
@@ -61,7 +64,7 @@ impl Locker {
     }
 
     async fn run(&mut self, sql: &str) -> sqlx::Result<()> {
-        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        let sql = raw_sql(AssertSqlSafe(sql.to_owned()));
         match self {
             Self::Postgres(connection) => connection.execute(sql).await.map(drop),
             Self::MySql(connection) => connection.execute(sql).await.map(drop),
@@ -234,4 +237,59 @@ pub async fn replicas_that_start_lead_and_hand_over_meet_no_deadlock(outbox: &Ou
         }
     };
     tokio::join!(starts(), starts(), starts(), lead("one"), lead("two"));
+}
+
+/// On MySQL an open cancellation has locked its message. Claims pass that over, and wait for nobody.
+pub async fn a_row_that_somebody_has_locked_is_left_and_the_others_are_claimed(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let rows = write(outbox, 3, &[]).await;
+    let headers = all_due(outbox).await;
+    let mut application = MySqlConnection::connect(outbox.url()).await.unwrap();
+    // As the procedure does, which is made by a script of its own.
+    let lock = format!(
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN; \
+         SELECT shard FROM outbox_cancelling LOCK IN SHARE MODE; SELECT id FROM outbox WHERE id = {} FOR UPDATE",
+        rows[1]
+    );
+    raw_sql(AssertSqlSafe(lock)).execute(&mut application).await.unwrap();
+    let promptly = Duration::from_secs(3);
+    let claimed = tokio::time::timeout(promptly, claim(outbox, &term, &channels, &headers)).await.unwrap();
+    assert_eq!(ids(&claimed), [rows[0], rows[2]]);
+    assert_eq!(held(outbox).await, [rows[0], rows[2]]);
+    raw_sql("ROLLBACK").execute(&mut application).await.unwrap();
+    assert_eq!(ids(&claim(outbox, &term, &channels, &headers[1..2]).await), [rows[1]]);
+}
+
+/// An open transaction takes a message back: claims pass it over, and wait for nobody. What is claimed is not taken back any
+/// more.
+pub async fn a_row_that_is_being_taken_back_is_left_and_the_others_are_claimed(outbox: &Outbox) {
+    let channels = [http()];
+    let term = outbox.term(&channels).await;
+    let mut rows = Vec::new();
+    for key in ["'a'", "'b'", "'c'"] {
+        rows.push(outbox.insert(&[("idempotency_key", key)]).await.0);
+    }
+    let mut application = PgConnection::connect(outbox.url()).await.unwrap();
+    let mut cancel = async |statement: &str, key: &str| -> bool {
+        raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut application).await.unwrap();
+        sqlx::query_scalar("SELECT outbox_cancel($1)").bind(key).fetch_one(&mut application).await.unwrap()
+    };
+    let headers = all_due(outbox).await;
+    let promptly = Duration::from_secs(3);
+    assert!(cancel("BEGIN", "b").await);
+    let claimed = tokio::time::timeout(promptly, claim(outbox, &term, &channels, &headers)).await.unwrap();
+    assert_eq!(ids(&claimed), [rows[0], rows[2]]);
+    assert_eq!(held(outbox).await, [rows[0], rows[2]]);
+    assert!(!cancel("ROLLBACK", "a").await, "it is claimed");
+    assert_eq!(ids(&claim(outbox, &term, &channels, &headers[1..2]).await), [rows[1]]);
+
+    for key in ["'d'", "'e'"] {
+        rows.push(outbox.insert(&[("idempotency_key", key)]).await.0);
+    }
+    assert!(cancel("BEGIN", "d").await);
+    let terms = terms(&channels);
+    let ask = LookAndClaim { behind: behind(WalkStart::default(), &headers), ..idle(&terms) };
+    let looked = tokio::time::timeout(promptly, outbox.due().look_and_claim(&term, &ask)).await.unwrap().unwrap();
+    assert_eq!((shown(&looked.headers), ids(&looked.messages)), (rows[3..].to_vec(), vec![rows[4]]));
 }

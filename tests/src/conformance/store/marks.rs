@@ -231,7 +231,7 @@ pub async fn an_unsent_row_is_due_again_at_once(outbox: &Outbox) {
     assert!(row.available_in <= 0 && row.first_attempt.is_none() && row.finished.is_none());
     assert_eq!(row.last_error.as_deref(), Some("earlier"));
     assert!(outbox.attempts(sent.message.id()).await.is_empty());
-    let claimed = outbox.claim(&sent.term, &Ask::of(&sent.channels)).await;
+    let (_, claimed) = outbox.claim_all(&sent.term, &sent.channels).await;
     assert_eq!(claimed[0].revision, 1);
 }
 

@@ -14,6 +14,7 @@ mod outbox;
 pub mod outcomes;
 pub mod settling;
 pub mod terms;
+pub mod unknown;
 mod watched;
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Claims that stand still between their walk and their commit: a trigger on `outbox_claim` waits for a lock that a
+//! Claims that stand still before their commit: a trigger on `outbox_claim` waits for a lock that a
 //! connection of the test's own holds.
 
 use std::time::Duration;
