@@ -24,7 +24,8 @@ use outbox_schema::{
     TermId, Verdict,
 };
 
-pub use ask::{Ask, seen, terms};
+use ask::seen;
+pub use ask::{Ask, terms};
 pub use outbox::{Dialect, Outbox};
 
 /// Runs a behaviour on each database, one after the other.
