@@ -79,7 +79,8 @@ async fn main() {
 }
 
 async fn measure(name: &str, database: &Database) {
-    let (store, due) = (database.store(), database.due_rows());
+    let store = database.store();
+    let due = store.clone();
     let on_dead_ordered = if name.contains("halted") { OnDeadOrdered::Halt } else { OnDeadOrdered::Continue };
     let channels = [ChannelTerms { on_dead_ordered, ..http() }];
     let holder = Holder::new("bench", &Uuid::new_v4().to_string());

@@ -314,7 +314,7 @@ impl Intake {
             store: self.store.clone(),
             destinations: self.destinations.clone(),
             channels: self.channels.current(),
-            term: term.id.clone(),
+            term: term.clone(),
             lease_ttl: self.lease_ttl,
         };
         self.now.proves_nothing = false;

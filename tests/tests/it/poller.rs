@@ -20,7 +20,8 @@ pub(crate) struct Poller {
 impl Poller {
     /// Begins a term of the channel `http`.
     pub(crate) async fn begin(database: &Database, nonce: &str) -> Self {
-        let (store, due) = (database.store(), database.due_rows());
+        let store = database.store();
+        let due = store.clone();
         let holder = Holder::new("replica", nonce);
         let epoch = store.begin_term(Shard(0), &holder).await.unwrap().epoch;
         Self { store, due, term: TermId { shard: Shard(0), epoch, holder }, channels: [http()] }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_schema::store::due::{ClaimTerms, Header, LaneLook, LookAndClaim, RingPlace, RingStep};
-use outbox_schema::{ClaimId, Message, MessageId, OnDeadOrdered, Store, StoreError, TermId, WalkStart};
+use outbox_schema::{ClaimId, Message, MessageId, OnDeadOrdered, Store, StoreError, WalkStart};
 use tokio::time::Instant;
 
 use super::{EACH, PAGE, STEP};
@@ -14,6 +14,7 @@ use crate::poller::channels::Channels;
 use crate::poller::claim::SETTLING_MARGIN;
 use crate::poller::claim::given_up::Claiming;
 use crate::schedule::Unseen;
+use crate::term::Term;
 
 /// How long rows of a channel that is not configured are deferred.
 const UNKNOWN_CHANNEL_DELAY: Duration = Duration::from_mins(5);
@@ -61,7 +62,7 @@ pub(in crate::poller) struct LookTask {
     pub store: Arc<dyn Store>,
     pub destinations: Arc<Destinations>,
     pub channels: Arc<Channels>,
-    pub term: TermId,
+    pub term: Arc<Term>,
     pub lease_ttl: Duration,
 }
 
@@ -73,7 +74,7 @@ impl LookTask {
     }
 
     async fn look(&self, ask: Ask) -> Result<Seen, StoreError> {
-        let shard = self.term.shard;
+        let shard = self.term.id.shard;
         let seen = match ask {
             Ask::Behind(from) => {
                 let headers = self.store.look(shard, from, PAGE).await?;
@@ -92,7 +93,7 @@ impl LookTask {
                 Seen::Fed { lanes, limit, headers }
             }
             Ask::Defer(rows) => Seen::Deferred(
-                self.store.defer_unknown(&self.term, &rows, self.channels.terms(), UNKNOWN_CHANNEL_DELAY).await?,
+                self.store.defer_unknown(&self.term.id, &rows, self.channels.terms(), UNKNOWN_CHANNEL_DELAY).await?,
             ),
             Ask::Recall(names) => {
                 self.recall(names).await?;
@@ -123,7 +124,7 @@ impl LookTask {
 
     /// A claim whose answer is lost is released, and what it took is found again.
     async fn look_and_claim(&self, from: WalkStart, unseen: Unseen) -> Result<Seen, StoreError> {
-        let mut claiming = Claiming::new(&self.store, self.term.shard);
+        let mut claiming = Claiming::new(&self.store, self.term.id.shard);
         let terms = ClaimTerms {
             channels: self.channels.terms(),
             timeout: self.channels.longest_request(),
@@ -140,8 +141,15 @@ impl LookTask {
             terms: &terms,
         };
         claiming.in_doubt = true;
-        let answer = self.store.look_and_claim(&self.term, &request).await;
+        let answer = self.store.look_and_claim(&self.term.id, &request).await;
         claiming.in_doubt = matches!(answer, Err(StoreError::Unavailable { .. }));
+        if claiming.in_doubt {
+            // Nothing is claimed beside it: the next claim could take the same rows.
+            tokio::select! {
+                () = self.term.ended() => {}
+                () = claiming.anew() => {}
+            }
+        }
         let found = answer?;
         let claimed = (!found.messages.is_empty()).then_some((claiming.claim, found.messages));
         Ok(Seen::Behind { from, headers: found.headers, claimed })

@@ -173,7 +173,11 @@ fn the_last_eighth_of_the_slots_is_for_lanes_with_little_in_flight() {
     bench.add((1..=200).map(|id| row(id, "busy")).chain([row(300, "quiet")]));
     assert_eq!(bench.take(64).len(), 56);
     bench.add((301..=312).map(|id| row(id, "quiet")));
-    assert_eq!(tenants(&bench.take_headers(64)), "quiet".repeat(4), "the last of them are for lanes with nothing in flight");
+    assert_eq!(
+        tenants(&bench.take_headers(64)),
+        "quiet".repeat(4),
+        "the last of them are for lanes with nothing in flight"
+    );
     bench.add([row(400, "quietest"), row(401, "quietest")]);
     assert_eq!(tenants(&bench.take_headers(64)), "quietest");
 }
@@ -195,7 +199,7 @@ fn rows_amid_more_of_strangers_of_their_own_tenant_than_a_lane_may_have_here_are
     let mut bench = Bench::new(8);
     let of = |id: i64, host: String| Header { destination: host.as_str().into(), ..row(id, "tenant") };
     let rows: Vec<_> = (1..=600).map(|id| of(id, format!("silent {id}"))).chain([of(601, "good".to_owned())]).collect();
-    (1..=600).for_each(|id| bench.rooms.strangers.push(format!("silent {id}")));
+    (1..=600).for_each(|id| assert!(bench.rooms.strangers.insert(format!("silent {id}"))));
     let mut found = false;
     bench.add(rows[..64].to_vec());
     for _ in 0..200 {

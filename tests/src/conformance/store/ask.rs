@@ -35,7 +35,7 @@ pub fn terms(channels: &[ChannelTerms]) -> ClaimTerms<'_> {
 }
 
 /// The rows as a look showed them.
-pub(super) fn seen(headers: &[Header]) -> Vec<(MessageId, Revision)> {
+pub fn seen(headers: &[Header]) -> Vec<(MessageId, Revision)> {
     headers.iter().map(|header| (header.id, header.revision)).collect()
 }
 

@@ -24,7 +24,7 @@ use outbox_schema::{
     TermId, Verdict,
 };
 
-use ask::seen;
+pub use ask::seen;
 pub use ask::{Ask, terms};
 pub use outbox::{Dialect, Outbox};
 
@@ -52,10 +52,7 @@ pub fn http() -> ChannelTerms {
         max_attempts: 10,
         in_doubt: InDoubtPolicy::Resend,
         on_dead_ordered: OnDeadOrdered::Continue,
-        room: 1_000,
-        most: 1_000_000,
         max_message_bytes: 1 << 20,
-        fair: true,
         on_dead: None,
     }
 }

@@ -81,7 +81,7 @@ impl Outbox {
         let options = ConnectOptions { url: &url, schema: None, connections: 5 };
         let database = Database::connect(&options).await.unwrap();
         database.migrate(DEFAULT_ENVIRONMENT).await.unwrap();
-        Self { dialect, store: database.store(), due: Watched::of(database.due_rows()), database, url }
+        Self { dialect, store: database.store(), due: Watched::of(database.store()), database, url }
     }
 
     /// Its due rows.

@@ -81,7 +81,7 @@ impl<'a> Replicas<'a> {
     pub(super) async fn of(outbox: &'a Outbox, protocol: &Protocol) -> Self {
         let columns: &[(&str, &str)] = if protocol.ordered { &[("ordering_key", "'k'")] } else { &[] };
         let replica = || Replica {
-            in_flight: InFlight::new(protocol.max_in_flight, 1 << 20),
+            in_flight: InFlight::new(protocol.max_in_flight),
             term: None,
             beginning: None,
             seen: Vec::new(),
