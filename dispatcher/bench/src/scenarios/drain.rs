@@ -14,7 +14,12 @@ struct Round {
     database: f64,
     database_cpu: Option<f64>,
     product: Delivered,
+    /// The rate of the product with [`FEW`] in flight.
+    few: f64,
 }
+
+/// So many messages are in flight in a second drain, where waiting is the limit and not the processors.
+const FEW: usize = 128;
 
 pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
     let mut rounds = Vec::new();
@@ -27,8 +32,11 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
         rows::tidy(&site.database).await?;
         let product = bench.deliver(&site, &Manner::plain(bench.plan.in_flight), rows).await?;
         bench.grounds.remove(site).await?;
-        pace.round_is_over(&format!("H {:.0}/s, D {database:.0}/s, R {:.0}/s", http.rate, product.rate()));
-        rounds.push(Round { http, database, database_cpu, product });
+        let few = super::plain_drain(bench, &Manner::plain(FEW), rows).await?.rate();
+        let rates = [http.rate, database, product.rate(), few].map(|rate| format!("{rate:.0}/s"));
+        let [h, d, r, of_few] = rates;
+        pace.round_is_over(&format!("H {h}, D {d}, R {r}, with {FEW} in flight {of_few}"));
+        rounds.push(Round { http, database, database_cpu, product, few });
     }
     let mut figures = rates(bench, &rounds);
     figures.extend(costs(&rounds));
@@ -55,6 +63,9 @@ fn rates(bench: &Bench<'_>, rounds: &[Round]) -> Vec<Figure> {
         judged.rounds(of_each(|round| round.product.rate())),
         figure("R, of H").beside("H", http),
         figure("R, of D").beside("D", database),
+        Figure::new(format!("R with {FEW} in flight"), Unit::PerSecond, median_of(rounds, |round| round.few))
+            .beside("R", product)
+            .rounds(of_each(|round| round.few)),
     ]
 }
 

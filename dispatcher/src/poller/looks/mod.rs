@@ -29,7 +29,8 @@ pub(crate) const EACH: u32 = 8;
 const MOMENT: Duration = Duration::from_millis(50);
 /// Where no more headers are in the last moment, each look sees them again.
 const CHEAP: usize = 256;
-/// After a look from the beginning, one at much of the last moment, or a whole round, this many times its duration passes before the next.
+/// After a look from the beginning, one at much of the last moment, or a whole round, this many times its duration passes before
+/// the next.
 const REST: u32 = 20;
 /// The shortest rest after a whole round.
 const SHORTEST_REST: Duration = Duration::from_millis(500);
@@ -220,7 +221,7 @@ impl Looks {
         let now = Instant::now();
         self.at = now + if page.full { Duration::ZERO } else { wait };
         match &mut self.mode {
-            Mode::Calm { .. } if passed_over > 0 => return self.begin_backlog(),
+            Mode::Calm { .. } if passed_over > 0 => self.begin_backlog(),
             Mode::Calm { follow, whole_at } => {
                 if let Some(sweep) = follow.looked(&page, took) {
                     if sweep.whole {
