@@ -1,5 +1,5 @@
-//! The way of a message through the poller: [`intake`] finds out what is due, and lets the schedule choose; [`claim`] claims that, [`send`] sends them,
-//! [`mark`] writes the results.
+//! The way of a message through the poller: [`intake`] finds out what is due, and lets the schedule choose; [`claim`] claims that,
+//! [`send`] sends it, [`mark`] writes the results. [`poll`] is the loop around them.
 
 pub mod assemble;
 pub(crate) mod attention;
