@@ -107,7 +107,7 @@ impl Follow {
     }
 
     /// Takes note of a page. Returns the look that it ends.
-    fn looked(&mut self, page: &Page, took: Duration) -> Option<Sweep> {
+    fn looked(&mut self, page: &Page, took: Duration, now: Instant) -> Option<Sweep> {
         let mut sweep = self.goes_on.take().unwrap_or(Sweep { whole: page.from.is_beginning(), took: Duration::ZERO });
         sweep.took += took;
         let of_moment = !sweep.whole && page.from == self.moment;
@@ -120,7 +120,7 @@ impl Follow {
         }
         if of_moment || sweep.whole {
             let rest = if page.headers > CHEAP { took * REST } else { Duration::ZERO };
-            (self.moment, self.moment_at) = (self.behind.no_later_than_before_last(MOMENT), Instant::now() + rest);
+            (self.moment, self.moment_at) = (self.behind.no_later_than_before_last(MOMENT), now + rest);
         }
         Some(sweep)
     }
@@ -223,7 +223,7 @@ impl Looks {
         match &mut self.mode {
             Mode::Calm { .. } if passed_over > 0 => self.begin_backlog(),
             Mode::Calm { follow, whole_at } => {
-                if let Some(sweep) = follow.looked(&page, took) {
+                if let Some(sweep) = follow.looked(&page, took, now) {
                     if sweep.whole {
                         *whole_at = now + sweep.took * REST;
                     }
@@ -234,7 +234,7 @@ impl Looks {
                 }
             }
             Mode::Backlog { tail: Some(tail), .. } => {
-                if tail.looked(&page, took).is_some() {
+                if tail.looked(&page, took, now).is_some() {
                     self.at = now + wait.clamp(TAIL_AGAIN, 2 * TAIL_AGAIN);
                 }
             }
@@ -371,6 +371,16 @@ mod tests {
         assert_eq!(behind(&looks.due(Instant::now(), true)), Some(moment));
         tokio::time::advance(QUICK * REST).await;
         assert_eq!(behind(&looks.due(Instant::now(), true)), Some(WalkStart::default()));
+    }
+
+    #[tokio::test]
+    async fn after_a_look_that_found_nothing_the_next_waits_as_long_as_it_is_told() {
+        let mut looks = Looks::default();
+        for headers in [vec![], vec![5]] {
+            let began = Instant::now();
+            looks.looked(page(WalkStart::default(), headers), 0, QUICK, Duration::from_hours(1));
+            assert!(looks.at >= began + Duration::from_hours(1));
+        }
     }
 
     #[tokio::test(start_paused = true)]
