@@ -96,7 +96,7 @@ impl Channels {
     /// A set of channels.
     pub fn new(channels: impl IntoIterator<Item = Channel>) -> Self {
         let by_name: HashMap<_, _> = channels.into_iter().map(|channel| (channel.name.clone(), channel)).collect();
-        let terms = by_name.values().map(|channel| channel.terms()).collect();
+        let terms = by_name.values().map(Channel::terms).collect();
         Self { by_name, terms }
     }
 

@@ -108,10 +108,16 @@ pub(crate) struct UnderWay {
     held: HashSet<MessageId>,
     /// When what waits is shown again.
     shown_until: Option<Instant>,
-    /// Whether the last look from the beginning found nothing that was not known.
+    proof: Proof,
+}
+
+/// What looks prove.
+#[derive(Debug, Default)]
+struct Proof {
+    /// The last look from the beginning found nothing that was not known.
     nothing_due: bool,
-    /// Whether something was in flight or held back since the look under way began: it proves nothing, since that may be due by now.
-    proves_nothing: bool,
+    /// Something was in flight or held back since the look under way began: it proves nothing, since that may be due by now.
+    void: bool,
 }
 
 /// A call to the database that is under way. It ends with its term.
@@ -317,7 +323,7 @@ impl Intake {
             term: term.clone(),
             lease_ttl: self.lease_ttl,
         };
-        self.now.proves_nothing = false;
+        self.now.proof.void = false;
         self.now.look = Some(Task(tokio::spawn(task.run(seen))));
     }
 
@@ -408,7 +414,7 @@ impl Intake {
                     self.schedule.took(claimed, &mut rooms, now);
                     drop(rooms);
                     self.attention.rouse();
-                    self.now.nothing_due = false;
+                    self.now.proof.nothing_due = false;
                     self.now.looks.looked(page, 0, took, Duration::ZERO);
                     return self.batch(term, claim, channels, messages);
                 }
@@ -419,7 +425,7 @@ impl Intake {
                     _ if self.in_flight.is_busy() => BUSY_AGAIN,
                     _ => Duration::ZERO,
                 };
-                self.now.nothing_due = from.is_beginning() && added == Added::default() && !self.now.proves_nothing;
+                self.now.proof.nothing_due = from.is_beginning() && added == Added::default() && !self.now.proof.void;
                 self.now.looks.looked(page, added.passed_over, took, wait);
                 added
             }
@@ -435,7 +441,7 @@ impl Intake {
             }
             Seen::Keys(RingStep { headers, next }) => {
                 let added = self.schedule.heads(headers, &mut rooms, now);
-                self.now.looks.stepped_along_keys(next, added.new > 0 || self.now.proves_nothing);
+                self.now.looks.stepped_along_keys(next, added.new > 0 || self.now.proof.void);
                 added
             }
             Seen::Fed { lanes, limit, headers } => self.schedule.fed(&lanes, limit, headers, &mut rooms, now),
@@ -450,7 +456,7 @@ impl Intake {
         self.now.unsure.extend(rooms.unsure());
         if added.new > 0 {
             self.attention.rouse();
-            self.now.nothing_due = false;
+            self.now.proof.nothing_due = false;
         }
         self.now.unknown.append(&mut added.unknown_channel);
         if !self.now.looks.is_backlog() && self.schedule.skipped() {
@@ -462,8 +468,8 @@ impl Intake {
 
     /// Notes that nothing is proven while something is in flight or held back.
     fn disprove(&mut self) {
-        if self.until_empty && !(self.in_flight.is_quiet() && !self.destinations.holds_back()) {
-            (self.now.nothing_due, self.now.proves_nothing) = (false, true);
+        if self.until_empty && (!self.in_flight.is_quiet() || self.destinations.holds_back()) {
+            self.now.proof = Proof { nothing_due: false, void: true };
             self.now.looks.disprove();
         }
     }
@@ -471,7 +477,7 @@ impl Intake {
     /// Whether nothing is due, and no row in flight or in doubt could become due again.
     fn proves_empty(&self) -> bool {
         self.until_empty
-            && self.now.nothing_due
+            && self.now.proof.nothing_due
             && self.now.looks.prove_nothing()
             && !self.now.claims()
             && self.schedule.is_empty()

@@ -391,7 +391,7 @@ mod tests {
         let last = WalkStart::behind(0, many - 1, many - 1);
         assert_eq!(behind(&looks.due(Instant::now(), true)), Some(last));
         looks.looked(page(last, [90_000]), 0, QUICK, Duration::ZERO);
-        tokio::time::advance(QUICK * REST - Duration::from_micros(1)).await;
+        tokio::time::advance(QUICK * (REST - 1)).await;
         let new = WalkStart::behind(0, 90_000, 90_000);
         assert_eq!(behind(&looks.due(Instant::now(), true)), Some(new), "it rests");
         looks.begin_backlog();
