@@ -105,6 +105,7 @@ pub(crate) struct UnderWay {
     due: VecDeque<Look>,
     /// The count of changes of what is on hold, when it was last taken over.
     on_hold: Option<u64>,
+    /// The rows that the schedule was told to hold.
     held: HashSet<MessageId>,
     /// When what waits is shown again.
     shown_until: Option<Instant>,
@@ -148,15 +149,21 @@ impl Intake {
     /// The polls of a term begin. What an earlier one has seen is forgotten.
     pub(crate) fn begin(&mut self) {
         self.schedule.clear();
-        self.now = UnderWay::default();
+        self.forget();
         self.attention.begin();
     }
 
     /// The polls of a term are over.
     pub(crate) fn leave(&mut self) {
-        self.now = UnderWay::default();
+        self.forget();
         self.metrics.waiting(&BTreeMap::new());
         self.attention.leave();
+    }
+
+    /// Forgets all but which rows the schedule holds.
+    fn forget(&mut self) {
+        let held = std::mem::take(&mut self.now.held);
+        self.now = UnderWay { held, ..UnderWay::default() };
     }
 
     /// Returns the next batch that was claimed. Once the term is over, what it still claims is returned first: nothing of it is sent,

@@ -39,10 +39,10 @@ async fn a_destination_has_a_page_with_what_waits_for_it_and_what_its_poller_kno
 
         let pause = [("destination", destination), ("for", "2h"), ("why", "they move"), ("by", "ada")];
         assert_eq!(ada.send(&page, "/destinations/pause", &pause).await.status, 303);
+        says(&page, &["Statepaused", "Byada (page)", "Whythey move", "For its polleris paused"]).await;
         for _ in 0..3 {
             stage.message(&outbox, "/", &[]).await;
         }
-        says(&page, &["Statepaused", "Byada (page)", "Whythey move", "For its polleris paused"]).await;
         let backlog = async || {
             let api = format!("/api/v1/destinations?destination={destination}");
             let asked = reader.ask(|client, url| client.get(format!("{url}{api}")).bearer_auth(READS)).await;
