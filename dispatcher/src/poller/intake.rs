@@ -353,7 +353,7 @@ impl Intake {
             Some(Look::Behind(from)) => Some(self.behind(from)),
             Some(Look::Newest) => Some(Ask::Newest),
             Some(Look::Lanes(place)) => Some(Ask::Lanes(place)),
-            Some(Look::Keys(place)) => Some(Ask::Keys(place)),
+            Some(Look::Keys(step)) => Some(Ask::Keys(step)),
             None => self.feed(),
         }
     }

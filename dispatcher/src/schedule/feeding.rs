@@ -177,6 +177,13 @@ impl Schedule {
         }
     }
 
+    /// Whether the flow of a row has as many headers here as one may have that cannot go.
+    pub(super) fn has_many_for(&self, header: &Header) -> bool {
+        let (lane, destination) = (self.lane_of.get(&header.lane), self.destination_of.get(&header.destination));
+        let flow = lane.zip(destination).and_then(|(lane, destination)| self.flow_of.get(&(*lane, *destination)));
+        flow.is_some_and(|flow| self.flows[*flow].queue.len() >= MOST_PARKED)
+    }
+
     /// Whether a row is left in the database since its flow, which is parked, has many here.
     pub(super) fn is_left(&mut self, lane: usize, header: &Header) -> bool {
         let Some(&destination) = self.destination_of.get(&header.destination) else { return false };

@@ -158,6 +158,13 @@ impl Schedule {
             }
             return Fate::PassedOver;
         }
+        // The round over all keys meets it again.
+        if header.key.is_some()
+            && self.has_many_for(&header)
+            && matches!(rooms.standing(&header.lane.channel, &header.destination, now), Standing::Closed { .. })
+        {
+            return Fate::PassedOver;
+        }
         let stranger = self.meet(&header, rooms);
         if stranger && lane.is_none() {
             if let Standing::Closed { until } = rooms.standing(&header.lane.channel, &header.destination, now) {

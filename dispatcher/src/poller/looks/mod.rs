@@ -24,6 +24,9 @@ pub(crate) const PAGE: u32 = 2_048;
 pub(crate) const STEP: u32 = 512;
 /// The first rows of each that a step brings.
 pub(crate) const EACH: u32 = 8;
+/// Where a round over the keys meets more of them than that, its steps are wider, and bring fewer rows of each.
+const MANY_KEYS: u32 = 2_048;
+const EACH_OF_MANY: u32 = EACH * STEP / MANY_KEYS;
 
 /// The last moment, which looks see again.
 const MOMENT: Duration = Duration::from_millis(50);
@@ -50,7 +53,15 @@ pub(crate) enum Look {
     /// A step along the ring of lanes.
     Lanes(Option<RingPlace>),
     /// A step along the ring of ordering keys.
-    Keys(Option<RingPlace>),
+    Keys(KeyStep),
+}
+
+/// A step along the ring of ordering keys: from this place, over so many keys, with the first rows of each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyStep {
+    pub from: Option<RingPlace>,
+    pub keys: u32,
+    pub each: u32,
 }
 
 /// What was seen, and what is to be looked at.
@@ -60,6 +71,9 @@ pub(crate) struct Looks {
     keys: Ring,
     /// How long the keys rest after the next round that meets nothing new.
     keys_rest: Duration,
+    /// The steps of this round over the keys, and whether the last one met many.
+    key_steps: u32,
+    many_keys: bool,
     /// When the due rows are looked at next.
     at: Instant,
 }
@@ -165,7 +179,7 @@ impl Mode {
 impl Default for Looks {
     fn default() -> Self {
         let now = Instant::now();
-        Self { mode: Mode::calm(), keys: Ring::new(), keys_rest: KEYS_AGAIN, at: now }
+        Self { mode: Mode::calm(), keys: Ring::new(), keys_rest: KEYS_AGAIN, key_steps: 0, many_keys: false, at: now }
     }
 }
 
@@ -210,7 +224,8 @@ impl Looks {
             }
         }
         if room && now >= self.keys.rests_until {
-            due.push(Look::Keys(self.keys.next.clone()));
+            let (keys, each) = self.key_step();
+            due.push(Look::Keys(KeyStep { from: self.keys.next.clone(), keys, each }));
         }
         due
     }
@@ -287,9 +302,17 @@ impl Looks {
         }
     }
 
+    /// How many keys a step meets, and how many rows of each it brings.
+    fn key_step(&self) -> (u32, u32) {
+        if self.many_keys { (MANY_KEYS, EACH_OF_MANY) } else { (STEP, EACH) }
+    }
+
     /// A step along the ordering keys, which met something new or did not.
     pub(crate) fn stepped_along_keys(&mut self, next: Option<RingPlace>, met: bool) {
+        self.key_steps += 1;
         if self.keys.stepped(next, met) {
+            let (keys, _) = self.key_step();
+            self.many_keys = std::mem::take(&mut self.key_steps) > MANY_KEYS / keys;
             self.keys_rest = if self.keys.proven { (self.keys_rest * 2).min(KEYS_LONGEST) } else { KEYS_AGAIN };
             self.keys.rests_until = Instant::now() + self.keys_rest;
         }

@@ -8,7 +8,7 @@ use outbox_schema::store::due::{ClaimTerms, Header, LaneLook, LookAndClaim, Ring
 use outbox_schema::{ClaimId, Message, MessageId, OnDeadOrdered, Store, StoreError, WalkStart};
 use tokio::time::Instant;
 
-use super::{EACH, PAGE, STEP};
+use super::{EACH, KeyStep, PAGE, STEP};
 use crate::destinations::Destinations;
 use crate::poller::channels::Channels;
 use crate::poller::claim::SETTLING_MARGIN;
@@ -29,7 +29,7 @@ pub(in crate::poller) enum Ask {
     BehindAndClaim { from: WalkStart, unseen: Unseen },
     Newest,
     Lanes(Option<RingPlace>),
-    Keys(Option<RingPlace>),
+    Keys(KeyStep),
     Feed { lanes: Vec<LaneLook>, limit: u32 },
     Defer(Vec<MessageId>),
     Recall(Vec<String>),
@@ -83,10 +83,10 @@ impl LookTask {
             Ask::BehindAndClaim { from, unseen } => self.look_and_claim(from, unseen).await?,
             Ask::Newest => Seen::Newest(self.store.newest(shard, NEWEST).await?),
             Ask::Lanes(place) => Seen::Lanes(self.store.next_lanes(shard, place.as_ref(), STEP, EACH).await?),
-            Ask::Keys(place) => {
+            Ask::Keys(KeyStep { from, keys, each }) => {
                 let halting = self.channels.terms().iter().filter(|terms| terms.on_dead_ordered == OnDeadOrdered::Halt);
                 let halting: Vec<String> = halting.map(|terms| terms.name.clone()).collect();
-                Seen::Keys(self.store.next_keys(shard, place.as_ref(), STEP, EACH, &halting).await?)
+                Seen::Keys(self.store.next_keys(shard, from.as_ref(), keys, each, &halting).await?)
             }
             Ask::Feed { lanes, limit } => {
                 let headers = self.store.look_at_lanes(shard, &lanes, limit).await?;

@@ -214,6 +214,19 @@ fn rows_amid_more_of_strangers_of_their_own_tenant_than_a_lane_may_have_here_are
 }
 
 #[test]
+fn of_the_keys_of_a_closed_destination_a_part_is_here_and_the_round_over_them_brings_nothing_new() {
+    let mut bench = Bench::new(64);
+    bench.rooms.closed.insert("down".to_owned(), None);
+    let rows: Vec<_> = (1..=20_000).map(|id| keyed(id, "down", &format!("k{id}"))).collect();
+    for _ in 0..3 {
+        bench.schedule.heads(rows.clone(), &mut bench.rooms, bench.now);
+        assert!(bench.take(64).is_empty());
+    }
+    let again = bench.schedule.heads(rows, &mut bench.rooms, bench.now);
+    assert_eq!(again.new, 0, "{again:?}");
+}
+
+#[test]
 fn a_lane_that_is_alone_has_all_slots() {
     let mut bench = Bench::new(64);
     bench.add((1..=200).map(|id| row(id, "busy")));
