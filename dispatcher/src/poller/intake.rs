@@ -289,7 +289,7 @@ impl Intake {
             Some(Ok((claim, messages))) => (claim, messages),
             Some(Err(Fenced)) => {
                 term.end(TermEnd::Fenced);
-                return None;
+                (ClaimId::mint(), Vec::new())
             }
             None => (ClaimId::mint(), Vec::new()),
         };
