@@ -1,5 +1,5 @@
-//! What next: the poller looks at due rows by their headers, lets the schedule choose from
-//! them, and claims what it chose by ids. A look and a claim go on beside each other, one of each.
+//! What next: the poller looks at due rows by their headers, lets the schedule choose from them, and claims what it chose by ids. A
+//! look and a claim go on beside each other, one of each.
 //!
 //! No row is in two claims at one revision. A row that the schedule chose is in flight there from before its claim is sent until
 //! its mark is answered. A look that claims at once is told of those rows, and goes beside no claim.
@@ -20,7 +20,7 @@ use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::attention::Attention;
 use crate::poller::channels::Channels;
-use crate::poller::claim::{Batch, ClaimTask, Claimed, Fenced, SETTLING_MARGIN};
+use crate::poller::claim::{Batch, ClaimTask, Claimed, SETTLING_MARGIN};
 use crate::poller::looks::task::{Ask, LookTask, Looked, Seen};
 use crate::poller::looks::{EACH, Look, Looks, Page, STEP};
 use crate::poller::marking::Marking;
@@ -285,18 +285,11 @@ impl Intake {
     fn claimed(&mut self, term: &Term, claimed: Claimed) -> Option<Batch> {
         term.claim_answered();
         let Claimed { chosen, made, channels } = claimed;
-        let (claim, messages) = match made {
-            Some(Ok((claim, messages))) => (claim, messages),
-            Some(Err(Fenced)) => {
-                term.end(TermEnd::Fenced);
-                (ClaimId::mint(), Vec::new())
-            }
-            None => (ClaimId::mint(), Vec::new()),
-        };
-        let got: HashSet<MessageId> = messages.iter().map(Message::id).collect();
+        let got: HashSet<MessageId> = made.iter().flat_map(|(_, messages)| messages).map(Message::id).collect();
         for header in chosen.iter().filter(|header| !got.contains(&header.id)) {
             self.schedule.refused(header.id);
         }
+        let (claim, messages) = made?;
         self.batch(term, claim, channels, messages)
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_schema::store::due::{ClaimTerms, Header, RowsToClaim};
-use outbox_schema::{ClaimId, Message, Store, StoreError};
+use outbox_schema::{ClaimId, Message, Store, StoreError, TermEnd};
 use tokio::time::Instant;
 
 use self::given_up::Claiming;
@@ -33,17 +33,13 @@ pub(crate) struct Batch {
     pub messages: Vec<Message>,
 }
 
-/// The database has a later term.
-#[derive(Debug)]
-pub(in crate::poller) struct Fenced;
-
 /// A claim that has ended.
 #[derive(Debug)]
 pub(in crate::poller) struct Claimed {
     /// The rows that it was made for.
     pub chosen: Vec<Header>,
     /// The rows that it took. None where it was given up: it took too long, or its term is over.
-    pub made: Option<Result<(ClaimId, Vec<Message>), Fenced>>,
+    pub made: Option<(ClaimId, Vec<Message>)>,
     /// The channels at its time.
     pub channels: Arc<Channels>,
 }
@@ -68,7 +64,7 @@ impl ClaimTask {
         Claimed { chosen: self.chosen, made, channels: self.channels }
     }
 
-    async fn claim(&self) -> Option<Result<(ClaimId, Vec<Message>), Fenced>> {
+    async fn claim(&self) -> Option<(ClaimId, Vec<Message>)> {
         let mut claiming = Claiming::new(&self.store, self.term.id.shard);
         let rows: Vec<_> = self.chosen.iter().map(|header| (header.id, header.revision)).collect();
         let bytes: u64 = self.chosen.iter().map(|header| header.bytes).sum();
@@ -91,9 +87,12 @@ impl ClaimTask {
             let error = match answer {
                 Ok(messages) => {
                     self.size.worked(messages.len() as u64, began.elapsed());
-                    return Some(Ok((claiming.claim, messages)));
+                    return Some((claiming.claim, messages));
                 }
-                Err(StoreError::Fenced { .. }) => return Some(Err(Fenced)),
+                Err(StoreError::Fenced { .. }) => {
+                    self.term.end(TermEnd::Fenced);
+                    return None;
+                }
                 Err(error @ (StoreError::Unavailable { .. } | StoreError::Refused { .. })) => error,
             };
             tracing::error!(epoch = %self.term.id.epoch, messages = rows.len(), bytes, %error, "claim.failed");

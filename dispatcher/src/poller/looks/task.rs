@@ -100,7 +100,8 @@ impl LookTask {
                 Seen::Recalled
             }
         };
-        let (Seen::Behind { headers, .. }
+        // What claims at once is never in doubt about a destination, and must not be lost with an answer about one.
+        let (Seen::Behind { headers, claimed: None, .. }
         | Seen::Newest(headers)
         | Seen::Fed { headers, .. }
         | Seen::Lanes(RingStep { headers, .. })
