@@ -180,7 +180,7 @@ impl Schedule {
     }
 
     pub(super) fn end_lane_if_over(&mut self, lane: usize) {
-        if self.lanes.get(lane).is_some_and(LaneState::is_over) {
+        if self.lanes.get(lane).is_some_and(LaneState::is_over) && !self.left_strangers.contains(&lane) {
             self.lane_of.remove(&self.lanes[lane].name);
             self.lanes.remove(lane);
         }

@@ -161,7 +161,6 @@ impl Schedule {
         let leaves =
             self.counts.strange >= self.capacity.headers / 2 && self.meet(header, rooms) && self.is_new(header);
         if leaves {
-            self.lanes[lane].left_strangers = true;
             self.left_strangers.insert(lane);
         }
         leaves
@@ -171,7 +170,6 @@ impl Schedule {
     pub(super) fn bring_strangers(&mut self) {
         if self.counts.strange < self.capacity.headers / 4 {
             for lane in std::mem::take(&mut self.left_strangers) {
-                self.lanes[lane].left_strangers = false;
                 self.begin_again(lane);
             }
         }

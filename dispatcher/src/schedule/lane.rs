@@ -53,8 +53,6 @@ pub(super) struct LaneState {
     pub(super) feeding: Feeding,
     /// Whether rows of it were passed over while it was being looked at.
     pub(super) passed: bool,
-    /// Whether rows of it were left in the database because too many headers for strangers are here.
-    pub(super) left_strangers: bool,
 }
 
 impl LaneState {
@@ -77,7 +75,6 @@ impl LaneState {
             begun: None,
             feeding: Feeding::Rests,
             passed: false,
-            left_strangers: false,
         }
     }
 
@@ -98,7 +95,7 @@ impl LaneState {
 
     /// Whether nothing needs it any more.
     pub(super) fn is_over(&self) -> bool {
-        self.here == 0 && self.in_flight == 0 && self.more.is_none() && !self.in_turn && !self.left_strangers
+        self.here == 0 && self.in_flight == 0 && self.more.is_none() && !self.in_turn
     }
 }
 

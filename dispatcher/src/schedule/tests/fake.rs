@@ -175,7 +175,7 @@ impl Schedule {
     /// Checks all that is counted, and that everything that can go is in some turn.
     pub(super) fn check(&self) {
         let mut counts = Counts::default();
-        let mut here: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        let mut here: BTreeMap<usize, (usize, usize, usize, usize)> = BTreeMap::new();
         for (number, flow) in self.flows.iter() {
             assert!(!flow.queue.is_empty(), "an empty flow is over");
             let headers = flow.queue.len();
@@ -185,6 +185,7 @@ impl Schedule {
             counts.strange += if flow.stranger && !closed { headers } else { 0 };
             let of_lane = here.entry(flow.lane).or_default();
             of_lane.0 += headers;
+            of_lane.3 += 1;
             let lane = &self.lanes[flow.lane];
             let listed = if flow.stranger { &lane.strange } else { &lane.open };
             let entry = (*flow.queue.first_key_value().expect("it has one").0, number);
@@ -192,7 +193,10 @@ impl Schedule {
             let of = &self.destinations[flow.destination];
             assert!(of.flows.contains(&number));
             match flow.state {
-                FlowState::Open => of_lane.1 += headers,
+                FlowState::Open => {
+                    of_lane.1 += headers;
+                    of_lane.2 += if flow.stranger { headers } else { 0 };
+                }
                 FlowState::Parked { place, .. } => assert_eq!(of.parked.get(&place), Some(&number)),
                 FlowState::Heavy { place } => assert_eq!(self.heavy.get(&place), Some(&number)),
             }
@@ -207,11 +211,11 @@ impl Schedule {
         assert_eq!(counts, self.counts);
         assert!(counts.here <= self.capacity.headers, "too many headers");
         for (number, lane) in self.lanes.iter() {
-            let (headers, ready) = here.get(&number).copied().unwrap_or_default();
-            assert_eq!((lane.here, lane.ready), (headers, ready));
+            let counted = here.get(&number).copied().unwrap_or_default();
+            assert_eq!((lane.here, lane.ready, lane.strangers, lane.flows), counted);
             assert_eq!(lane.open.is_empty(), lane.turn.is_none());
             assert_eq!(lane.strange.is_empty(), lane.strangers_turn.is_none());
-            assert!(!lane.in_turn && !lane.is_over());
+            assert!(!lane.in_turn && (!lane.is_over() || self.left_strangers.contains(&number)));
             assert_eq!(lane.more.is_some(), self.more.contains(&number));
         }
         let in_flows: usize = self.flows.iter().map(|(_, flow)| flow.queue.len()).sum();
