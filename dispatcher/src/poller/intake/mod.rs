@@ -29,6 +29,9 @@ use crate::poller::suspects::Suspects;
 use crate::schedule::{Added, Schedule};
 use crate::term::Term;
 
+#[cfg(test)]
+mod tests;
+
 /// How often the loop shows that it is alive while it waits, and what waits.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 
