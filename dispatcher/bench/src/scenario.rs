@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scenario {
-    /// 100,000 due rows, beside raw HTTP and a bare table.
+    /// 100,000 due rows, beside raw HTTP and a bare table; and with 128 in flight.
     Drain,
     /// 1,000 single-row commits a second, from commit to receiver.
     Latency,

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use outbox_schema::destination::{Aside, ByHandChange, DestinationState};
 use outbox_schema::{Message, Pause, PauseKind};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 pub use self::answers::Ruling;
@@ -39,7 +39,6 @@ pub use self::rate::RateLimit;
 pub use self::rooms::{RoomsNow, Stirred};
 pub use self::shown::{DestinationNow, DestinationsNow};
 use self::strangers::Budget;
-pub use self::strangers::{Place, Silent};
 use self::window::Slots;
 
 /// The longest deferral of a row. After it the row is met again, whatever has become of its destination.
@@ -70,8 +69,6 @@ pub struct Destinations {
     stirs: Notify,
     /// Notified when rows are to be brought back.
     recovery: Notify,
-    /// The places on the wire for messages of strangers.
-    places: Semaphore,
     /// Held while pauses are written to the database or ended there, so that none is ended that is newer than the reason.
     pauses: tokio::sync::Mutex<()>,
 }
@@ -120,9 +117,8 @@ impl Destinations {
             brought_back: 0,
             moving: 0,
         });
-        let places = Semaphore::new(Slots { all: slots, alone: false }.of_strangers());
         let pauses = tokio::sync::Mutex::new(());
-        Self { slots, max_bytes, state, stirs: Notify::new(), recovery: Notify::new(), places, pauses }
+        Self { slots, max_bytes, state, stirs: Notify::new(), recovery: Notify::new(), pauses }
     }
 
     /// Keeps others from writing pauses to the database, and from ending them there, for as long as the guard lives.

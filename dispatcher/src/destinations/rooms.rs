@@ -15,7 +15,7 @@ use crate::schedule::{self, Rooms};
 pub struct Stirred {
     /// The names of these destinations.
     pub names: HashSet<String>,
-    /// Whether all destinations are meant.
+    /// Whether the schedule is to be told of all destinations.
     pub all: bool,
     /// Whether a schedule listens. Otherwise nothing is noted.
     listens: bool,

@@ -45,11 +45,6 @@ impl Slots {
         own.map_or(share, |own| own.min(self.all)).max(1)
     }
 
-    /// The most that all strangers may have in flight together.
-    pub(super) fn of_strangers(self) -> usize {
-        (self.all / 8).max(1)
-    }
-
     /// The most that all slow destinations may have in flight together.
     pub(super) fn of_the_slow(self) -> usize {
         (self.all / 2).max(1)

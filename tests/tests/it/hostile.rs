@@ -178,7 +178,7 @@ async fn s4_as_many_forbidden_targets_as_are_sent_at_once_bar_their_channel_for_
 }
 
 #[tokio::test]
-async fn s8_hosts_that_answer_nothing_hold_an_eighth_of_the_slots() {
+async fn s8_hosts_that_answer_nothing_keep_nobody_waiting() {
     for outbox in outboxes::each().await {
         let stage = Stage::set(outbox).await;
         let (port, taken) = silence().await;

@@ -85,7 +85,7 @@ impl Destinations {
         }
     }
 
-    /// How long it takes nothing.
+    /// How long a destination takes nothing.
     fn closed_for(&self, destination: &str) -> Option<Duration> {
         match self.standing_of(destination) {
             Standing::Closed { until: Some(until) } => Some(until - Instant::now()),
@@ -419,21 +419,6 @@ async fn a_destination_that_failed_until_its_messages_were_dead_is_forgotten() {
     tokio::time::advance(FAILURES_FORGOTTEN).await;
     destinations.prune();
     assert!(!destinations.is_known("closed"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn strangers_have_an_eighth_of_the_slots_on_the_wire_and_more_than_that_wait_in_vain_where_those_are_silent() {
-    let destinations = destinations(Limits::default());
-    destinations.send("known", &delivered(), QUICK);
-    let strangers: Vec<Message> = (0..=SLOTS / 8).map(|host| to(&format!("stranger {host}"))).collect();
-    destinations.admitted(&strangers);
-    let mut places = Vec::new();
-    for stranger in &strangers {
-        places.push(destinations.place(stranger).await);
-    }
-    assert_eq!(places.pop().expect("it waited").err(), Some(Silent));
-    assert!(places.iter().all(|place| matches!(place, Ok(Some(_)))));
-    assert!(matches!(destinations.place(&to("known")).await, Ok(None)));
 }
 
 #[tokio::test(start_paused = true)]

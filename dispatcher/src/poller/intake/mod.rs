@@ -115,7 +115,7 @@ pub(crate) struct UnderWay {
     proof: Proof,
 }
 
-/// What looks prove.
+/// What the looks of a term prove about an empty outbox.
 #[derive(Debug, Default)]
 struct Proof {
     /// The last look from the beginning found nothing that was not known.

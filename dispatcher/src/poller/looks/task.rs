@@ -22,7 +22,7 @@ const UNKNOWN_CHANNEL_DELAY: Duration = Duration::from_mins(5);
 /// The newest rows that a look brings.
 const NEWEST: u32 = 512;
 
-/// What is asked of the database.
+/// A question of the poller to the database.
 #[derive(Debug)]
 pub(in crate::poller) enum Ask {
     Behind(WalkStart),
@@ -35,7 +35,7 @@ pub(in crate::poller) enum Ask {
     Recall(Vec<String>),
 }
 
-/// What a look has shown.
+/// The answer of the database to a look.
 #[derive(Debug)]
 pub(in crate::poller) enum Seen {
     Behind { from: WalkStart, headers: Vec<Header>, claimed: Option<(ClaimId, Vec<Message>)> },

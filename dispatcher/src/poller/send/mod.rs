@@ -14,7 +14,7 @@ use outbox_schema::{
 use tokio::sync::mpsc;
 use tracing::Span;
 
-use crate::destinations::{Destinations, Ruling, Silent};
+use crate::destinations::{Destinations, Ruling};
 use crate::fault_point::{self, Point};
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
@@ -49,15 +49,9 @@ impl Sender {
         let number = message.attempts.unsigned_abs().saturating_add(1);
         // A delivery takes the body of the message with it.
         let weight = message.weight();
-        // Held until the result is passed on.
-        let place = self.destinations.place(&message).await;
         let started = Instant::now();
-        let sendable = match &place {
-            Ok(_) => sendable(&channels, &message),
-            Err(Silent) => Err(NotSent::unsent("not sent: many hosts are silent that have never answered".to_owned())),
-        };
         let mut deadline = None;
-        let (answer, verdict, pause, record) = match sendable {
+        let (answer, verdict, pause, record) = match sendable(&channels, &message) {
             Ok(channel) => {
                 if channel.sends_json && is_encoded_twice(&message.payload) {
                     self.metrics.encoded_twice(&message.channel);
