@@ -22,6 +22,7 @@ use outbox_dispatcher::health::vitals::{ChannelVitals, Vitals, VitalsCache, Vita
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::{Metrics, Name};
 use outbox_dispatcher::poller::hints::HintListener;
+use outbox_dispatcher::poller::schedule_now::ScheduleNow;
 use outbox_dispatcher::telemetry::{self, LogFormat, Settings};
 use outbox_schema::{ConnectOptions, Shard};
 use reqwest::header::HeaderValue;
@@ -128,6 +129,7 @@ async fn office() -> Office {
         retention: InForce::new(outbox_schema::Retention::default()),
         doorbell: Doorbell::new(Arc::new(HintListener::new(Arc::default())), None),
         checks: Checks::default(),
+        schedule: ScheduleNow::default(),
     }
 }
 

@@ -162,6 +162,7 @@ async fn dispatch(
         retention,
         doorbell: Doorbell::new(handle.listener(), hints),
         checks: Checks::default(),
+        schedule: handle.schedule(),
     };
 
     for (pool, its) in [("loop", database.clone()), ("listener", asked.clone())] {

@@ -19,6 +19,7 @@ use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::configured::destination_named;
 use outbox_dispatcher::explain::{Explanation, explain};
 use outbox_dispatcher::health::replicas::Replicas;
+use outbox_dispatcher::poller::schedule_now::ScheduleNow;
 use outbox_dispatcher::telemetry::{self, Telemetry, TelemetryError};
 use outbox_dispatcher::text::{self, Page, Screen};
 use outbox_dispatcher::wiring;
@@ -117,7 +118,7 @@ impl OutboxAccess {
 
     pub(super) async fn explain(&self, id: MessageId) -> Result<Option<Explanation>, DeskError> {
         match self {
-            Self::Database(database, configured) => explain(database, configured, id).await,
+            Self::Database(database, configured) => explain(database, configured, &ScheduleNow::default(), id).await,
             Self::Replica(replica) => replica.explain(id).await,
         }
     }

@@ -14,6 +14,7 @@ mod reasons;
 mod sent_twice;
 mod sentences;
 mod telling;
+mod waits;
 mod words;
 
 use outbox_schema::desk::MessageFacts;
@@ -23,6 +24,7 @@ use utoipa::ToSchema;
 
 use crate::configured::Configured;
 use crate::health::replicas::Replicas;
+use crate::poller::schedule_now::ScheduleNow;
 
 pub use again::Again;
 pub use holder::Holder;
@@ -83,10 +85,11 @@ impl<C: std::fmt::Display> From<C> for Said<C> {
 }
 
 /// Explains a message. None where there is no such message. Reads the facts of the message, and of the message that it
-/// waits behind.
+/// waits behind. Where this process polls, its schedule says what a due message waits for.
 pub async fn explain(
     database: &Database,
     configured: &Configured,
+    schedule: &ScheduleNow,
     id: MessageId,
 ) -> Result<Option<Explanation>, DeskError> {
     let halting = configured.halting();
@@ -97,12 +100,19 @@ pub async fn explain(
     };
     // A role may lack the right to read the rows of the replicas.
     let fleet = Replicas::of(database).await.unwrap_or_default();
-    Ok(Some(Explanation::of(&facts, first.as_ref(), configured, &fleet)))
+    let waits = waits::of(&facts.message, schedule).await;
+    Ok(Some(Explanation::of(&facts, first.as_ref(), configured, &fleet, waits)))
 }
 
 impl Explanation {
     /// `first` is the message whose turn it is in the same ordering key, where that is another one.
-    fn of(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configured, fleet: &Replicas) -> Self {
+    fn of(
+        facts: &MessageFacts,
+        first: Option<&MessageFacts>,
+        configured: &Configured,
+        fleet: &Replicas,
+        waits: Option<NotSent>,
+    ) -> Self {
         let message = &facts.message;
         Self {
             id: MessageId(message.id),
@@ -113,7 +123,7 @@ impl Explanation {
             attempts: message.attempts,
             uncounted: sent_twice::uncounted(message),
             as_of: facts.clock.now.clone(),
-            not_sent: reasons::of(facts, first, configured, fleet).into_iter().map(Said::from).collect(),
+            not_sent: reasons::of(facts, first, configured, fleet, waits).into_iter().map(Said::from).collect(),
             sent_twice: Repetition::of(facts),
             outcomes: Telling::of(facts).into_iter().map(Said::from).collect(),
             notes: Note::of(facts).into_iter().map(Said::from).collect(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::words::{known, said};
-use super::{Holder, Mention, Mentions, Said, Subject, named, sentences};
+use super::{Holder, Mention, Mentions, Said, Subject, named, sentences, waits};
 use crate::text::{span, to_the_second};
 
 /// Why a message has not been sent. Times are texts of the database; `*_ms` are milliseconds.
@@ -182,6 +182,19 @@ pub enum NotSent {
         #[serde(flatten)]
         holder: Holder,
     },
+    /// The poller has read the message, and its schedule has not chosen it yet. Only the replica that polls says so.
+    Waits {
+        /// `full`, `closed`, `bytes`, `strangers` or `turn`, as the metric `outbox_waiting` has it.
+        why: String,
+        destination: String,
+        tenant: String,
+        /// Messages in flight to the destination.
+        in_flight: Option<usize>,
+        /// The most that may be in flight to it now.
+        window: Option<usize>,
+        /// Whether the destination takes more messages, in words.
+        standing: Option<String>,
+    },
     /// Other due messages go first.
     Backlog {
         ahead: i64,
@@ -223,7 +236,8 @@ impl Mentions for NotSent {
                 let gone = Subject::InvalidTarget { channel: channel.clone(), target: target.clone() };
                 vec![Mention::new("known to be gone", gone)]
             }
-            Self::Paused { destination, .. }
+            Self::Waits { destination, .. }
+            | Self::Paused { destination, .. }
             | Self::BreakerOpen { destination, .. }
             | Self::PutAside { destination, .. } => vec![Mention::destination(destination)],
             Self::Backlog { tenant, .. } => {
@@ -325,6 +339,9 @@ impl fmt::Display for NotSent {
                 format!("{last}, and no replica has begun another. {who_runs}")
             }
             Self::Suspect { attempt, epoch, holder } => sentences::suspect(*attempt, *epoch, holder),
+            Self::Waits { why, destination, tenant, in_flight, window, standing } => {
+                waits::sentence(why, destination, tenant, in_flight.zip(*window), standing.as_deref())
+            }
             Self::Backlog { ahead, oldest_ms, tenant, of_tenant } => {
                 sentences::backlog(*ahead, *oldest_ms, tenant.as_deref(), *of_tenant)
             }

@@ -10,12 +10,14 @@ use super::{Holder, NotSent, Said};
 use crate::configured::Configured;
 use crate::health::replicas::Replicas;
 
-/// The causes, the deciding one first; never empty. `first` is the message that this one waits behind, where it does.
+/// The causes, the deciding one first; never empty. `first` is the message that this one waits behind, where it does. `waits`
+/// is what the schedule of this process says.
 pub(super) fn of(
     facts: &MessageFacts,
     first: Option<&MessageFacts>,
     configured: &Configured,
     fleet: &Replicas,
+    waits: Option<NotSent>,
 ) -> Vec<NotSent> {
     let message = &facts.message;
     match [Status::Pending, Status::Success, Status::Dead].into_iter().find(|known| known.as_str() == message.status) {
@@ -25,7 +27,7 @@ pub(super) fn of(
         }
         Some(Status::Success) => vec![delivered(message)],
         Some(Status::Dead) => [dead(message)].into_iter().chain(invalid_target(facts)).collect(),
-        Some(Status::Pending) => pending(facts, first, configured, fleet),
+        Some(Status::Pending) => pending(facts, first, configured, fleet, waits),
     }
 }
 
@@ -70,6 +72,7 @@ fn pending(
     first: Option<&MessageFacts>,
     configured: &Configured,
     fleet: &Replicas,
+    waits: Option<NotSent>,
 ) -> Vec<NotSent> {
     let poller = no_poller(facts, configured, fleet);
     if let Some(out) = claimed(&facts.message) {
@@ -82,6 +85,7 @@ fn pending(
     if !kept && !facts.clock.expired {
         causes.extend(wrong_budget(&facts.message, configured).or_else(|| too_old(facts, configured)));
         causes.extend(suspect(&facts.message));
+        causes.extend(waits);
         causes.extend(backlog(facts, configured));
     }
     if causes.is_empty() {
@@ -136,7 +140,7 @@ fn kept(facts: &MessageFacts, first: Option<&MessageFacts>, configured: &Configu
         });
     }
     if let Some(before) = &facts.before {
-        let its = first.map_or_else(Vec::new, |first| of(first, None, configured, fleet));
+        let its = first.map_or_else(Vec::new, |first| of(first, None, configured, fleet, None));
         let because = its.into_iter().map(Said::from).collect();
         let (ordering_key, behind) = (ordering_key.clone(), before.first);
         causes.push(NotSent::WaitsBehind { ordering_key, behind, waiting: before.waiting, because });

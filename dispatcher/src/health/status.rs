@@ -11,6 +11,8 @@ use utoipa::ToSchema;
 use crate::configured::Configured;
 use crate::health::replicas::{PerMinute, ReplicaStatus, Replicas};
 use crate::health::vitals::{self, bounded};
+use crate::poller::schedule_now::ScheduleNow;
+use crate::schedule::WhyNot;
 
 /// The number of terms that are shown.
 const LAST_TERMS: usize = 10;
@@ -40,6 +42,9 @@ pub struct Status {
     /// What the replicas do in a minute, by their own counts. None until those that run have polled for ten seconds.
     #[serde(default)]
     pub per_minute: Option<PerMinute>,
+    /// Due messages that the poller has read and cannot claim yet, by what they wait for. None where another replica polls, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<BTreeMap<String, usize>>,
     /// What could not be found out, and why.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -84,6 +89,14 @@ pub enum State {
 }
 
 impl Status {
+    /// The same with what the schedule of this process says, where it polls.
+    #[must_use]
+    pub async fn waiting_at(self, schedule: &ScheduleNow) -> Self {
+        let waiting = schedule.ask(|schedule| schedule.waiting().why).await;
+        let by_name = |(why, count): (WhyNot, usize)| (why.as_str().to_owned(), count);
+        Self { waiting: waiting.map(|why| why.into_iter().map(by_name).collect()), ..self }
+    }
+
     /// Asks the database and the lease store, which may be away. Without a lease store the database says who polls, as
     /// far as it shows. `configured` is what the fleet runs by.
     pub async fn of(
@@ -143,6 +156,7 @@ impl Status {
             last_terms: terms[..terms.len().min(LAST_TERMS)].to_vec(),
             per_minute: replicas.per_minute(&terms),
             replicas: replicas.into_all(),
+            waiting: None,
             notes,
         })
     }

@@ -8,7 +8,7 @@ use outbox_schema::{DestinationStore, Pruning, Retention, Shard, Store};
 use tokio::runtime;
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::destinations::{Destinations, Keeper};
+use crate::destinations::{Destinations, DestinationsNow, Keeper};
 use crate::in_flight::InFlight;
 use crate::in_force::InForce;
 use crate::in_time::InTime;
@@ -22,6 +22,7 @@ use crate::poller::mark::Marker;
 use crate::poller::marking::Marking;
 use crate::poller::measure::Measure;
 use crate::poller::poll::{Dispatcher, LoopSettings};
+use crate::poller::schedule_now::ScheduleNow;
 use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
 use crate::poller::suspects::Suspects;
@@ -104,6 +105,9 @@ impl Dispatcher {
         let channels = InForce::new(channels);
         let listener = Arc::new(HintListener::new(wakeup.clone()));
         let marking = Arc::new(Marking::new(settings.lease_ttl));
+        let led = watch::Sender::default();
+        let known = DestinationsNow::new(destinations.clone(), in_flight.clone(), led.subscribe());
+        let (schedule, questions) = ScheduleNow::new(led.subscribe(), known);
         let handle = Handle {
             channels: channels.clone(),
             destinations: destinations.clone(),
@@ -112,8 +116,9 @@ impl Dispatcher {
             listener: listener.clone(),
             pulse: Arc::default(),
             marking: marking.clone(),
-            led: watch::Sender::default(),
+            led,
             in_flight: in_flight.clone(),
+            schedule,
         };
         let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone()));
         let (marks, sent) = mpsc::unbounded_channel();
@@ -144,6 +149,7 @@ impl Dispatcher {
             lease_ttl: settings.lease_ttl,
             until_empty: settings.run.until_empty,
             metrics: metrics.clone(),
+            questions,
             now: UnderWay::default(),
         };
         Self {

@@ -11,6 +11,7 @@ use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
 use crate::poller::hints::HintListener;
 use crate::poller::marking::Marking;
+use crate::poller::schedule_now::ScheduleNow;
 use crate::term::Term;
 use crate::term::pulse::Pulse;
 
@@ -26,6 +27,7 @@ pub struct Handle {
     pub(super) marking: Arc<Marking>,
     pub(super) led: watch::Sender<Option<Arc<Term>>>,
     pub(super) in_flight: Arc<InFlight>,
+    pub(super) schedule: ScheduleNow,
 }
 
 impl Handle {
@@ -61,6 +63,11 @@ impl Handle {
     /// What the process knows of its destinations, and what is in flight, while it polls.
     pub fn destinations(&self) -> DestinationsNow {
         DestinationsNow::new(self.destinations.clone(), self.in_flight.clone(), self.terms())
+    }
+
+    /// What the schedule says, while it is in use.
+    pub fn schedule(&self) -> ScheduleNow {
+        self.schedule.clone()
     }
 
     /// Whether the loop is alive.

@@ -13,6 +13,7 @@ pub(crate) mod mark;
 pub mod marking;
 pub(crate) mod measure;
 pub mod poll;
+pub mod schedule_now;
 pub(crate) mod send;
 pub(crate) mod settling;
 pub(crate) mod suspects;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use outbox_schema::{Header, Lane, MessageId, WalkStart};
+use outbox_schema::{Header, Lane, MessageId, Revision, WalkStart};
 use tokio::time::Instant;
 
 use super::buffer::Spot;
@@ -39,11 +39,22 @@ pub struct Unseen {
     pub not_of: Vec<Lane>,
 }
 
+/// What a look at all lanes shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shows {
+    /// With the looks before it, all there is up to this place.
+    AllUpTo(WalkStart),
+    /// What came last, amid a backlog.
+    Newest,
+}
+
 /// A look, as to which strangers it may bring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// It follows what comes: its newest find a place when the others have theirs.
-    Page,
+    /// It goes through all there is, in order.
+    Order,
+    /// It follows what comes. The newest find a place when the others have theirs.
+    Newest,
     /// It goes from lane to lane.
     Round {
         /// How many rows of the lane it brought.
@@ -61,9 +72,12 @@ pub(super) enum Fate {
 }
 
 impl Schedule {
-    /// Takes in the headers of a look at all lanes, in its order. `seen` says up to where that look, and those before it, have seen
-    /// all there is: the beginning, for a look that began elsewhere.
-    pub fn add(&mut self, page: Vec<Header>, seen: &WalkStart, rooms: &mut dyn Rooms, now: Instant) -> Added {
+    /// Takes in the headers of a look at all lanes, in its order.
+    pub fn add(&mut self, page: Vec<Header>, shows: Shows, rooms: &mut dyn Rooms, now: Instant) -> Added {
+        let (by, seen) = match shows {
+            Shows::AllUpTo(seen) => (By::Order, seen),
+            Shows::Newest => (By::Newest, WalkStart::default()),
+        };
         let (mut added, per_lane, mut stopped) = (Added::default(), self.per_lane(), HashSet::new());
         for header in page {
             let (id, key) = (header.id, key_of(&header));
@@ -71,10 +85,10 @@ impl Schedule {
                 _ if key.as_ref().is_some_and(|key| stopped.contains(key)) => Fate::PassedOver,
                 Some(lane) if header.key.is_none() && self.knows_of(lane, &header) => Fate::PassedOver,
                 Some(lane) if header.key.is_none() && self.lanes[lane].here >= per_lane && self.is_new(&header) => {
-                    self.leave(lane, *seen);
+                    self.leave(lane, seen);
                     Fate::PassedOver
                 }
-                _ => self.take_in(header, By::Page, *seen, rooms, now),
+                _ => self.take_in(header, by, seen, rooms, now),
             };
             if let (Fate::PassedOver, Some(key)) = (&fate, key) {
                 stopped.insert(key);
@@ -171,7 +185,7 @@ impl Schedule {
                 self.leave_until(until.unwrap_or(now), now);
                 return Fate::PassedOver;
             }
-            if self.counts.strange >= self.part_of_strangers(by) {
+            if self.counts.strange >= self.part_of_strangers(by, header.revision == Revision(0)) {
                 self.skipped |= header.key.is_none();
                 return Fate::PassedOver;
             }
@@ -247,18 +261,14 @@ impl Schedule {
         std::mem::take(&mut self.skipped)
     }
 
-    /// Whether another round could bring strangers.
-    pub fn has_place_for_strangers(&self) -> bool {
-        self.counts.strange < self.part_of_strangers(By::Round { rows: 1 })
-    }
-
     /// How many headers of strangers are here at most, before another lane of theirs comes in.
-    fn part_of_strangers(&self, by: By) -> usize {
+    /// `untried`: whether the row was never tried. A new one is not to wait behind those that failed and come again.
+    fn part_of_strangers(&self, by: By, untried: bool) -> usize {
         let quarter = self.capacity.headers / 4;
         match by {
-            By::Round { rows: 1 } => quarter,
-            By::Round { .. } => quarter * 2,
-            By::Page => quarter + quarter / 4,
+            By::Order | By::Round { rows: 1 } => quarter,
+            By::Newest if !untried => quarter + quarter / 4,
+            By::Newest | By::Round { .. } => quarter * 2,
         }
     }
 }

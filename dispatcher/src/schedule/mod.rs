@@ -48,7 +48,7 @@ use self::buffer::{Counts, Spot};
 use self::flight::Flights;
 use self::keys::{Gate, KeyName};
 use self::lane::{Flow, LaneState};
-pub use self::looks::{Added, Unseen};
+pub use self::looks::{Added, Shows, Unseen};
 use self::parking::Destination;
 use self::ring::Channel;
 pub use self::said::{Waiting, WhyNot};

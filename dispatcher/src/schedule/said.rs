@@ -129,6 +129,16 @@ impl Schedule {
         self.flights.free_slots()
     }
 
+    /// The messages here for a destination, by what they wait for. Those behind another of their ordering key are not counted.
+    pub fn waiting_for(&self, destination: &str) -> BTreeMap<WhyNot, usize> {
+        let flows = self.destination_of.get(destination).map(|number| &self.destinations[*number].flows);
+        let mut why = BTreeMap::new();
+        for number in flows.into_iter().flatten() {
+            *why.entry(self.why_not_of(*number)).or_default() += self.flows[*number].queue.len();
+        }
+        why
+    }
+
     /// What waits, and what is in flight. It looks at all flows.
     pub fn waiting(&self) -> Waiting {
         let mut why = BTreeMap::new();

@@ -1,10 +1,10 @@
 //! How many messages strangers have in flight, all together. A stranger is a destination that has never answered.
 //!
-//! While others want slots, strangers have a budget, and else all but an eighth of the slots. While more wait than have a place in the
-//! budget, a message that got no answer for [`PATIENCE`] gives its place up. It stays in flight: it is on the wire, holds its slot,
-//! and counts among the half of all slots that strangers never exceed while others want slots. So N silent strangers keep a new one
-//! waiting for N / budget seconds at most until they hold that half, and then for as long as a request may take. The newest of them
-//! is tried with every other pick, whatever waits.
+//! Strangers never hold more than their slots: a half of all while others want some, and else all but an eighth. Their budget is how
+//! many may go beside each other. While more wait than have a place in the budget, a message that got no answer for [`PATIENCE`] gives
+//! its place up. It stays on the wire, and holds its slot. Where some do so, the budget is a third of the slots that are left, and one at
+//! least. So silent strangers take ever fewer slots each second, and before they have all, the first of them have timed out. The newest
+//! stranger is tried with every other pick: with 32 slots or more and a timeout of 10 s, it waits for two seconds at most.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -42,7 +42,11 @@ impl Strangers {
         let slots = capacity.slots;
         let wanted = self.others.is_some_and(|at| now.saturating_duration_since(at) < WANTED);
         let all = if wanted { (slots / 2).max(budget) } else { slots - slots / 8 };
-        let budget = if wanted { budget } else { all };
+        let budget = if wanted { budget } else { budget.max(all / 3) };
+        let budget = match self.in_flight - self.placed.len() {
+            0 => budget,
+            silent => budget.min(all.saturating_sub(silent) / 3).max(1),
+        };
         budget.saturating_sub(self.placed.len()).min(all.saturating_sub(self.in_flight))
     }
 

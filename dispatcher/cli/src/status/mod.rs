@@ -2,6 +2,7 @@
 
 pub(crate) mod source;
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -79,6 +80,9 @@ fn in_words(status: &Status) -> Page {
     for tenant in &status.vitals.tenants {
         page.line(in_one_line(&loaded(tenant)));
     }
+    if let Some(line) = status.waiting.as_ref().and_then(waiting) {
+        page.line(line);
+    }
     if let Some(line) = halted(&status.vitals.halted) {
         page.line(line);
     }
@@ -123,6 +127,12 @@ fn loaded(tenant: &TenantVitals) -> String {
     let more = if tenant.due >= COUNTED { " or more" } else { "" };
     let since = tenant.lag_ms.map_or_else(String::new, |ms| format!(", the first of them for {}", span(ms)));
     format!("much is due: tenant {} of channel {} has {}{more}{since}", tenant.tenant, tenant.channel, tenant.due)
+}
+
+/// What due messages wait for that the poller has read. None where nothing waits.
+fn waiting(why: &BTreeMap<String, usize>) -> Option<String> {
+    let counts: Vec<_> = why.iter().map(|(why, count)| format!("{why} {count}")).collect();
+    (!counts.is_empty()).then(|| format!("read by the poller, and waiting: {}", counts.join(", ")))
 }
 
 /// How many ordering keys dead letters halt, and behind which one the oldest message waits.

@@ -42,7 +42,8 @@ pub(super) async fn list(
     Problem,
 ))]
 pub(super) async fn explain(State(office): State<Office>, Id(id): Id) -> Answer<Explanation> {
-    let explained = explain::explain(&office.database, &office.configured.current(), MessageId(id)).await?;
+    let configured = office.configured.current();
+    let explained = explain::explain(&office.database, &configured, &office.schedule, MessageId(id)).await?;
     explained.map(Json).ok_or_else(|| Problem::no_message(id))
 }
 

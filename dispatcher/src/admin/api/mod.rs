@@ -35,6 +35,7 @@ use crate::config::Config;
 use crate::configured::Configured;
 use crate::doorbell::Doorbell;
 use crate::in_force::InForce;
+use crate::poller::schedule_now::ScheduleNow;
 
 pub use check::{CheckQuery, Checks};
 pub use destinations::DestinationQuery;
@@ -72,6 +73,8 @@ pub struct Office {
     pub doorbell: Doorbell,
     /// The newest checks of this replica.
     pub checks: Checks,
+    /// What the schedule says, while this replica polls.
+    pub schedule: ScheduleNow,
 }
 
 type Answer<T> = Result<Json<T>, Problem>;

@@ -36,7 +36,8 @@ pub(super) struct TermQuery {
 ))]
 pub(super) async fn status(State(office): State<Office>) -> Answer<Status> {
     let configured = office.configured.current();
-    Ok(Json(Status::of(&office.database, Some(office.lease.as_ref()), &configured).await?))
+    let status = Status::of(&office.database, Some(office.lease.as_ref()), &configured).await?;
+    Ok(Json(status.waiting_at(&office.schedule).await))
 }
 
 /// Lists the replicas: those that run, and those that were killed within a day.

@@ -24,6 +24,7 @@ use crate::admin::api::destinations as api;
 use crate::admin::api::extract::Body;
 use crate::admin::api::{PauseBody, Problem};
 use crate::destinations::DestinationNow;
+use crate::schedule::WhyNot;
 use crate::text::in_one_line;
 
 /// Where the list is.
@@ -220,6 +221,8 @@ async fn one(reception: &Reception, visit: &Visit, name: &str) -> Result<Respons
     let entry = reception.office.database.destination(name).await?;
     let seen = reception.shown.destinations.seen();
     let polls = seen.is_some();
+    let of = name.to_owned();
+    let waiting = reception.office.schedule.ask(move |schedule| schedule.waiting_for(&of)).await;
     let now = seen.into_iter().flatten().find(|now| now.destination == name);
     let above = html! {
         @if visit.operates() {
@@ -235,14 +238,18 @@ async fn one(reception: &Reception, visit: &Visit, name: &str) -> Result<Respons
         of.with("status", status).at(messages::PATH)
     };
     let body = html! {
-        (known_of(&entry, now.as_ref()))
+        (known_of(&entry, now.as_ref(), waiting))
         (who_knows(polls))
         p { a href=(messages("PENDING")) { "Its messages that wait" } " · " a href=(messages("DEAD")) { "Its dead letters" } " · " a href=(PATH) { "All destinations" } }
     };
     Ok(visit.page(&Content::live(format!("Destination {}", in_one_line(name)), above, body)))
 }
 
-fn known_of(entry: &DestinationEntry, now: Option<&DestinationNow>) -> Markup {
+fn known_of(
+    entry: &DestinationEntry,
+    now: Option<&DestinationNow>,
+    waiting: Option<BTreeMap<WhyNot, usize>>,
+) -> Markup {
     let (word, tone) = word(&entry.held);
     let by = match &entry.held {
         HeldUp::Paused { by, .. } => by.as_deref(),
@@ -263,7 +270,14 @@ fn known_of(entry: &DestinationEntry, now: Option<&DestinationNow>) -> Markup {
         ("In flight", seen(|now| html! { (now.in_flight) })),
         ("Window", seen(|now| html! { (now.window) span.hint { " messages may be in flight" } })),
         ("Rate", seen(rate)),
+        ("Read, and waiting", html! { @if let Some(why) = waiting { (waiting_in_words(&why)) } @else { (nothing()) } }),
     ])
+}
+
+/// How many messages the poller has read, by what they wait for.
+fn waiting_in_words(waiting: &BTreeMap<WhyNot, usize>) -> String {
+    let counts: Vec<_> = waiting.iter().map(|(why, count)| format!("{} {count}", why.as_str())).collect();
+    if counts.is_empty() { "none".to_owned() } else { counts.join(", ") }
 }
 
 /// The end of what holds messages up, in full.

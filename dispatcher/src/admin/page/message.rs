@@ -33,7 +33,7 @@ pub(super) async fn show(
     let message = office.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
     let message = visit.sight.of_message(message);
     // None where the message was deleted in the meantime.
-    let explained = explain(&office.database, &office.configured.current(), MessageId(id)).await?;
+    let explained = explain(&office.database, &office.configured.current(), &office.schedule, MessageId(id)).await?;
     let above = html! { @if visit.operates() { (actions(&visit, &message)) } };
     let found_by = if let Some(named) = asked.get(NAMED) {
         found_by(&office.database, &message, named).await?

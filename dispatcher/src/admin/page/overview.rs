@@ -107,7 +107,7 @@ async fn newest(reception: &Reception) -> Result<Counted, Problem> {
             // It takes longer than a probe waits.
             Err(_) => Status::of(&office.database, Some(lease), &configured).await,
         };
-        Ok(Counted { status: Arc::new(status?), age })
+        Ok(Counted { status: Arc::new(status?.waiting_at(&office.schedule).await), age })
     };
     reception.overview.get(ask).await
 }

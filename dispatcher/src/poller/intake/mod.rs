@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_schema::{ClaimId, LaneLook, Message, MessageId, RingStep, Store, StoreError, TermEnd, WalkStart};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -25,8 +25,9 @@ use crate::poller::looks::task::{Ask, LookTask, Looked, Seen};
 use crate::poller::looks::{EACH, Look, Looks, Page, STEP};
 use crate::poller::marking::Marking;
 use crate::poller::measure::Measure;
+use crate::poller::schedule_now::Question;
 use crate::poller::suspects::Suspects;
-use crate::schedule::{Added, Schedule};
+use crate::schedule::{Added, Schedule, Shows};
 use crate::term::Term;
 
 #[cfg(test)]
@@ -72,6 +73,8 @@ pub(crate) struct Intake {
     pub until_empty: bool,
     /// Where polls are timed.
     pub metrics: Arc<Metrics>,
+    /// What others ask the schedule.
+    pub questions: mpsc::Receiver<Question>,
     /// What goes on in this term.
     pub now: UnderWay,
 }
@@ -206,6 +209,7 @@ impl Intake {
                         return Polled::Batch(batch);
                     }
                 }
+                Some(question) = self.questions.recv() => question(&self.schedule),
                 () = self.wakeup.notified(), if is_on => self.now.looks.hinted(),
                 () = self.in_flight.finishes(), if waits => {}
                 () = self.destinations.stirs(), if waits => {}
@@ -421,8 +425,8 @@ impl Intake {
                     self.now.looks.looked(page, 0, took, Duration::ZERO);
                     return self.batch(term, claim, channels, messages);
                 }
-                let seen = if self.now.looks.is_backlog() { WalkStart::default() } else { from };
-                let added = self.schedule.add(headers, &seen, &mut rooms, now);
+                let shows = if self.now.looks.is_backlog() { Shows::Newest } else { Shows::AllUpTo(from) };
+                let added = self.schedule.add(headers, shows, &mut rooms, now);
                 let wait = match added.new {
                     0 => self.attention.found_nothing().min(self.longest_wait()),
                     _ if self.in_flight.is_busy() => BUSY_AGAIN,
@@ -434,7 +438,7 @@ impl Intake {
             }
             Seen::Newest(headers) => {
                 self.now.looks.newest(&headers);
-                self.schedule.add(headers, &WalkStart::default(), &mut rooms, now)
+                self.schedule.add(headers, Shows::Newest, &mut rooms, now)
             }
             Seen::Lanes(RingStep { headers, next }) => {
                 let added = self.schedule.met(&headers, EACH, &mut rooms, now);

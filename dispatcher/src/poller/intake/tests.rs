@@ -29,6 +29,7 @@ fn intake() -> Intake {
         lease_ttl: TTL,
         until_empty: false,
         metrics: metrics(),
+        questions: mpsc::channel(1).1,
         now: UnderWay::default(),
     }
 }
@@ -60,7 +61,7 @@ fn chosen(intake: &mut Intake) -> Vec<Header> {
     let header = Header { id: ROW, revision: Revision(0), priority, at, lane, destination: name, key, bytes };
     let (channels, now) = (intake.channels.current(), Instant::now());
     let mut rooms = intake.destinations.rooms(&channels);
-    intake.schedule.add(vec![header], &WalkStart::default(), &mut rooms, now);
+    intake.schedule.add(vec![header], Shows::Newest, &mut rooms, now);
     intake.schedule.take(8, &mut rooms, now)
 }
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::schedule::buffer::{Counts, Spot};
 use crate::schedule::lane::FlowState;
-use crate::schedule::{Added, Capacity, Rooms, Schedule, Standing};
+use crate::schedule::{Added, Capacity, Rooms, Schedule, Shows, Standing};
 
 /// Destinations as a test wants them.
 #[derive(Debug)]
@@ -103,11 +103,11 @@ impl Bench {
     }
 
     pub(super) fn add(&mut self, page: impl IntoIterator<Item = Header>) -> Added {
-        self.add_behind(page, &WalkStart::default())
+        self.look(page, Shows::AllUpTo(WalkStart::default()))
     }
 
-    pub(super) fn add_behind(&mut self, page: impl IntoIterator<Item = Header>, seen: &WalkStart) -> Added {
-        let added = self.schedule.add(page.into_iter().collect(), seen, &mut self.rooms, self.now);
+    pub(super) fn look(&mut self, page: impl IntoIterator<Item = Header>, shows: Shows) -> Added {
+        let added = self.schedule.add(page.into_iter().collect(), shows, &mut self.rooms, self.now);
         self.schedule.check();
         added
     }

@@ -1,11 +1,13 @@
 //! The rules of the schedule, one test each.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_schema::{Header, LaneLook, MessageId, Revision, WalkStart};
+use tokio::time::Instant;
 
 use super::fake::{Bench, keyed, row, row_to};
-use crate::schedule::{Capacity, WhyNot};
+use crate::schedule::{Capacity, Shows, WhyNot};
 
 fn tenants(batch: &[Header]) -> String {
     batch.iter().map(|header| &*header.lane.tenant).collect()
@@ -84,6 +86,7 @@ fn a_destination_gets_no_more_than_it_has_room_for_and_holds_up_no_other_of_its_
     bench.add((1..=5).map(|id| row_to(id, "a", "slow")).chain((6..=8).map(|id| row_to(id, "a", "quick"))));
     assert_eq!(bench.take(64), [1, 2, 6, 7, 8]);
     assert_eq!(bench.schedule.why_not(MessageId(3)), Some(WhyNot::Full));
+    assert_eq!(bench.schedule.waiting_for("slow").into_iter().collect::<Vec<_>>(), [(WhyNot::Full, 3)]);
     bench.answer([1]);
     assert_eq!(bench.take(64), [3]);
 }
@@ -286,11 +289,51 @@ fn strangers_have_a_budget_while_others_want_slots() {
 }
 
 #[test]
-fn strangers_have_all_but_an_eighth_of_the_slots_while_nobody_else_wants_them() {
+fn strangers_have_a_third_of_their_slots_at_once_while_nobody_else_wants_them() {
     let mut bench = Bench::new(64);
     bench.rooms.strangers = (1..=80).map(|id| format!("s{id}")).collect();
     bench.add((1..=80).map(|id| row(id, &format!("s{id}"))));
-    assert_eq!(bench.take(64).len(), 56);
+    assert_eq!(bench.take(64).len(), 18);
+}
+
+#[test]
+fn silent_strangers_keep_no_new_one_waiting_for_more_than_two_seconds() {
+    const TIMEOUT: Duration = Duration::from_secs(10);
+    // And a step of this clock.
+    const LONGEST: Duration = Duration::from_millis(2_100);
+    for (slots, others) in [(32, false), (256, false), (64, true)] {
+        let mut bench = Bench::of(Capacity { slots, bytes: 1 << 30, headers: 20_000 });
+        let silent = 1..=1_000_i64;
+        bench.rooms.strangers = (1..=1_200).map(|id| format!("s{id}")).collect();
+        bench.add(silent.clone().map(|id| row(id, &format!("s{id}"))));
+        let (mut began, mut waits) = (BTreeMap::<i64, Instant>::new(), BTreeMap::new());
+        for tenth in 0..400 {
+            if tenth % 30 == 0 {
+                let new = 1_001 + tenth / 30;
+                bench.look([row(new, &format!("s{new}"))], Shows::Newest);
+                waits.insert(new, bench.now);
+            }
+            if others {
+                bench.add([row(10_000 + tenth, "known")]);
+            }
+            let taken = bench.take(slots);
+            bench.finish(taken.iter().copied().filter(|id| !silent.contains(id)));
+            for id in taken {
+                if let Some(since) = waits.remove(&id) {
+                    let waited = bench.now - since;
+                    assert!(waited <= LONGEST, "{waited:?} with {slots} slots, beside others: {others}");
+                }
+                began.insert(id, bench.now);
+            }
+            bench.now += Duration::from_millis(100);
+            let over =
+                |(id, since): (&i64, &Instant)| (silent.contains(id) && bench.now >= *since + TIMEOUT).then_some(*id);
+            let over: Vec<_> = began.iter().filter_map(over).collect();
+            over.iter().for_each(|id| drop(began.remove(id)));
+            bench.finish(over);
+        }
+        assert!(waits.values().all(|since: &Instant| bench.now - *since <= LONGEST), "{slots} slots: {waits:?}");
+    }
 }
 
 #[test]
@@ -306,7 +349,7 @@ fn a_silent_stranger_gives_its_place_up_after_a_second_and_keeps_its_slot() {
         bench.finish(batch.into_iter().filter(|id| *id >= 1000));
         bench.now += Duration::from_secs(1);
     }
-    assert_eq!(in_flight, [8, 16, 24, 32, 32, 32], "never more than a half of the slots");
+    assert_eq!(in_flight, [8, 16, 21, 24, 26, 28], "ever fewer, and never a half of the slots");
 }
 
 #[test]
@@ -346,14 +389,17 @@ fn strangers_have_their_turns_however_many_others_wait() {
 }
 
 #[test]
-fn strangers_have_a_part_of_the_buffer_and_the_newest_a_little_more() {
+fn strangers_have_a_part_of_the_buffer_and_those_never_tried_a_larger_one() {
     let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 160 });
-    bench.rooms.strangers = (1..=200).map(|id| format!("s{id}")).collect();
+    bench.rooms.strangers = (1..=400).map(|id| format!("s{id}")).collect();
     let added = bench.add((1..=100).map(|id| row(id, &format!("s{id}"))));
-    assert_eq!((added.new, added.passed_over), (50, 50));
+    assert_eq!((added.new, added.passed_over), (40, 60));
     assert!(bench.schedule.skipped() && !bench.schedule.skipped());
-    assert!(!bench.schedule.has_place_for_strangers());
-    let step: Vec<Header> = (101..=110).map(|id| row(id, &format!("s{id}"))).collect();
+    let tried: Vec<_> = (101..=200).map(|id| row(id, &format!("s{id}"))).collect();
+    assert_eq!(bench.look(tried.clone(), Shows::Newest).new, 10);
+    let untried = tried.into_iter().map(|header| Header { revision: Revision(0), ..header });
+    assert_eq!(bench.look(untried, Shows::Newest).new, 30, "the rest of a half of the buffer");
+    let step: Vec<Header> = (301..=310).map(|id| row(id, &format!("s{id}"))).collect();
     assert_eq!(bench.schedule.met(&step, 8, &mut bench.rooms, bench.now).new, 0);
     assert_eq!(bench.add((1000..1110).map(|id| row(id, "known"))).new, 16, "what one lane may have here");
 }

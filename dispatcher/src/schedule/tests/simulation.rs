@@ -10,7 +10,7 @@ use outbox_schema::{Header, Lane, LaneLook, MessageId, WalkStart};
 use tokio::time::Instant;
 
 use super::store::{Chance, Store};
-use crate::schedule::{Capacity, Rooms, Schedule, Standing};
+use crate::schedule::{Capacity, Rooms, Schedule, Shows, Standing};
 
 const CAPACITY: Capacity = Capacity { slots: 16, bytes: 4000, headers: 48 };
 const PAGE: usize = 16;
@@ -340,7 +340,7 @@ impl World {
                     self.looked(from, unseen.is_some(), headers);
                 } else if current && !claimed.is_empty() {
                     let left = headers.into_iter().filter(|row| !claimed.contains(row)).collect();
-                    self.schedule.add(left, &WalkStart::default(), &mut self.receivers, now);
+                    self.schedule.add(left, Shows::Newest, &mut self.receivers, now);
                 }
             }
             (Call::Lanes { .. }, Answer::Lanes { headers, next }) if current => {
@@ -394,7 +394,7 @@ impl World {
             .fold(from, |reached, row| WalkStart::behind(row.priority.into(), row.at, row.id.0).or(reached));
         // A look that passes over lanes has not seen all there is.
         let seen = if self.backlog || passed_over { WalkStart::default() } else { from };
-        let added = self.schedule.add(headers, &seen, &mut self.receivers, now);
+        let added = self.schedule.add(headers, Shows::AllUpTo(seen), &mut self.receivers, now);
         let skipped = self.schedule.skipped();
         if self.backlog {
             self.behind = start_at(moment);

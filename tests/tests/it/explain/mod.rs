@@ -7,6 +7,7 @@ mod life;
 mod not_sent;
 mod sent_twice;
 mod telling;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::configured::ConfiguredChannel;
 use outbox_dispatcher::explain::{Explanation, NotSent, explain};
 use outbox_dispatcher::health::readiness::LeaseTimes;
+use outbox_dispatcher::poller::schedule_now::ScheduleNow;
 use outbox_schema::desk::MessageRecord;
 use outbox_schema::store::TermCounts;
 use outbox_schema::{ChannelTerms, ClaimId, Desk, Mark, Message, MessageId, TermEnd, TermId, Verdict};
@@ -50,7 +52,7 @@ async fn explained(outbox: &Outbox, id: MessageId) -> Explanation {
 
 /// Whatever is explained must survive a way over JSON, and tell no body.
 async fn explained_with(outbox: &Outbox, id: MessageId, configured: &Configured) -> Explanation {
-    let explanation = explain(outbox.database(), configured, id).await.unwrap().unwrap();
+    let explanation = explain(outbox.database(), configured, &ScheduleNow::default(), id).await.unwrap().unwrap();
     let json = serde_json::to_string(&explanation).unwrap();
     assert!(!json.contains(SECRET), "{json}");
     assert_eq!(serde_json::from_str::<Explanation>(&json).unwrap(), explanation);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use outbox_dispatcher::configured::Configured;
 use outbox_dispatcher::configured::ConfiguredChannel;
 use outbox_dispatcher::explain::{NotSent, explain};
+use outbox_dispatcher::poller::schedule_now::ScheduleNow;
 use outbox_schema::desk::{Author, Cancelled, Counted, Heartbeat, Pace, Replica, RunsBy};
 use outbox_schema::{ByHand, DeadReason, Mark, MessageId, Selection, Verdict};
 use outbox_tests::conformance::store::{Dialect, mark, on_every_database};
@@ -38,7 +39,10 @@ async fn a_message_that_timed_out_says_how_long_its_next_attempt_waits_and_why()
 #[tokio::test]
 async fn a_message_that_nobody_has_written_is_not_explained() {
     on_every_database(async |outbox| {
-        assert_eq!(explain(outbox.database(), &configured(), MessageId(4_711)).await.unwrap(), None);
+        assert_eq!(
+            explain(outbox.database(), &configured(), &ScheduleNow::default(), MessageId(4_711)).await.unwrap(),
+            None
+        );
     })
     .await;
 }

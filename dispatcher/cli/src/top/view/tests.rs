@@ -81,6 +81,7 @@ fn incident() -> Look {
         last_terms: Vec::new(),
         replicas: Vec::new(),
         per_minute: None,
+        waiting: None,
         notes: vec!["to be looked at".to_owned()],
     };
     let destination = DestinationEntry {
