@@ -437,7 +437,7 @@ impl Intake {
                 added
             }
             Seen::Newest(headers) => {
-                self.now.looks.newest(&headers);
+                self.now.looks.newest(&headers, took);
                 self.schedule.add(headers, Shows::Newest, &mut rooms, now)
             }
             Seen::Lanes(RingStep { headers, next }) => {

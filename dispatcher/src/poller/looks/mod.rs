@@ -4,9 +4,9 @@
 //! again: a transaction that began before may commit later. Where much is due in that moment, only now and then. As seldom a look
 //! begins at the beginning.
 //!
-//! *Backlog*: more is due than the schedule holds. Three kinds of looks then take turns. The *tail* follows what comes. The *ring*
-//! steps from lane to lane, with the first rows of each: once round it rests. And lanes that run low are *fed* behind the rows that
-//! are known of them. It ends once a whole round has met nothing that is not known, and no lane has more.
+//! *Backlog*: more is due than the schedule holds. Four kinds of looks then take turns. The *tail* follows what comes. Once in a while
+//! the *newest* are looked at: a row may have been committed long after its time, behind the tail. The *ring* steps from lane to lane,
+//! with the first rows of each: once round it rests. And lanes that run low are *fed* behind the rows that are known of them. It ends once a whole round has met nothing that is not known, and no lane has more.
 //!
 //! Ordering keys have a ring of their own, at all times.
 
@@ -35,7 +35,7 @@ const CHEAP: usize = 256;
 /// After a look from the beginning, one at much of the last moment, or a whole round, this many times its duration passes before
 /// the next.
 const REST: u32 = 20;
-/// The shortest rest after a whole round.
+/// The shortest rest after a whole round, or after a look at the newest.
 const SHORTEST_REST: Duration = Duration::from_millis(500);
 /// How soon the keys are looked at again where some wait. Each round that meets nothing new doubles it, up to the longest.
 const KEYS_AGAIN: Duration = Duration::from_millis(5);
@@ -81,7 +81,7 @@ pub(crate) struct Looks {
 #[derive(Debug)]
 enum Mode {
     Calm { follow: Follow, whole_at: Instant },
-    Backlog { tail: Option<Follow>, ring: Ring, whole_round: bool },
+    Backlog { tail: Option<Follow>, newest_at: Instant, ring: Ring, whole_round: bool },
 }
 
 /// The looks that follow what comes.
@@ -214,7 +214,10 @@ impl Looks {
             }
             Mode::Calm { .. } => {}
             Mode::Backlog { tail: None, .. } => due.push(Look::Newest),
-            Mode::Backlog { tail: Some(tail), ring, .. } => {
+            Mode::Backlog { tail: Some(tail), newest_at, ring, .. } => {
+                if now >= *newest_at {
+                    due.push(Look::Newest);
+                }
                 if now >= self.at {
                     due.push(Look::Behind(tail.next(now, false)));
                 }
@@ -260,15 +263,16 @@ impl Looks {
     /// The schedule could not take in what a look, or a step, has brought.
     pub(crate) fn begin_backlog(&mut self) {
         if !self.is_backlog() {
-            self.mode = Mode::Backlog { tail: None, ring: Ring::new(), whole_round: false };
+            self.mode = Mode::Backlog { tail: None, newest_at: Instant::now(), ring: Ring::new(), whole_round: false };
         }
     }
 
-    /// A look at the newest has brought these headers: the tail begins behind the last of them.
-    pub(crate) fn newest(&mut self, headers: &[Header]) {
-        if let Mode::Backlog { tail, .. } = &mut self.mode {
+    /// A look at the newest has brought these headers. Where there is no tail, it begins behind the last of them.
+    pub(crate) fn newest(&mut self, headers: &[Header], took: Duration) {
+        if let Mode::Backlog { tail, newest_at, .. } = &mut self.mode {
             let reached = Page::of(WalkStart::default(), headers).reached;
-            *tail = Some(Follow::behind(reached));
+            tail.get_or_insert_with(|| Follow::behind(reached));
+            *newest_at = Instant::now() + (took * REST).max(SHORTEST_REST);
         }
     }
 
@@ -418,7 +422,7 @@ mod tests {
         let new = WalkStart::behind(0, 90_000, 90_000);
         assert_eq!(behind(&looks.due(Instant::now(), true)), Some(new), "it rests");
         looks.begin_backlog();
-        looks.newest(&[header(90_000)]);
+        looks.newest(&[header(90_000)], QUICK);
         let moment = WalkStart::behind(0, 40_000, 0);
         assert_eq!(behind(&looks.due(Instant::now(), true)), Some(moment));
         looks.looked(page(moment, 40_001..40_001 + i64::from(PAGE)), 0, QUICK, Duration::ZERO);
@@ -443,18 +447,23 @@ mod tests {
         let mut looks = Looks::default();
         looks.looked(page(WalkStart::default(), 0..i64::from(PAGE)), 7, QUICK, Duration::ZERO);
         assert!(looks.is_backlog() && looks.due(Instant::now(), true).contains(&Look::Newest));
-        looks.newest(&[header(5_000_000)]);
+        looks.newest(&[header(5_000_000)], QUICK);
         let due = looks.due(Instant::now(), true);
         assert_eq!(behind(&due), Some(WalkStart::behind(0, 4_950_000, 0)));
-        assert!(due.contains(&Look::Lanes(None)));
+        assert!(due.contains(&Look::Lanes(None)) && !due.contains(&Look::Newest));
         assert!(!looks.due(Instant::now(), false).contains(&Look::Lanes(None)), "there is no room for what it brings");
+        tokio::time::advance(SHORTEST_REST).await;
+        let due = looks.due(Instant::now(), true);
+        assert_eq!(due[0], Look::Newest, "one of them may have been committed long after its time");
+        looks.newest(&[header(9_000_000)], QUICK);
+        assert_eq!(behind(&looks.due(Instant::now(), true)), behind(&due), "the tail stays where it is");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_backlog_is_over_once_a_whole_round_has_left_nothing_and_no_lane_has_more() {
         let mut looks = Looks::default();
         looks.begin_backlog();
-        looks.newest(&[]);
+        looks.newest(&[], QUICK);
         looks.stepped(None, || true);
         looks.conclude(false);
         assert!(looks.is_backlog(), "something was skipped");
