@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::{Header, Lane, MessageId};
+use outbox_schema::{Header, Lane, MessageId, Revision};
 
 use super::Schedule;
 use super::keys::{KeyName, Through, key_of};
 use super::lane::{Flow, FlowState, LaneState, Rank, rank};
 use super::parking::Destination;
-use super::ring::{Channel, Entry};
+use super::ring::{Channel, Entry, StrangersTurn};
 
 /// Where a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,12 +297,15 @@ impl Schedule {
             }
             of.turn.get_or_insert_with(|| channel.enter(lane, entry, first, place));
         }
-        if !of.strange.is_empty() {
+        if let Some(&(_, first)) = of.strange.first() {
             let many = of.here > 1;
-            if let Some(turn) = of.strangers_turn.take_if(|turn| many && !turn.0) {
+            if let Some(turn) = of.strangers_turn.take_if(|turn| many && !turn.many) {
                 channel.leave_strange(turn);
             }
-            of.strangers_turn.get_or_insert_with(|| channel.enter_strange(lane, many, place));
+            let header = self.flows[first].queue.values().next();
+            let untried = header.filter(|header| header.revision == Revision(0)).map(|header| header.at);
+            let turn = StrangersTurn { many, place, untried };
+            of.strangers_turn.get_or_insert_with(|| channel.enter_strange(lane, turn));
         }
     }
 

@@ -15,8 +15,16 @@ const FRESH_IN_A_ROW: u32 = 8;
 /// A place among the lanes of a channel.
 pub(super) type Turn = Rank;
 
-/// Whether it is among those with more than one message, and its place there.
-pub(super) type StrangersTurn = (bool, u64);
+/// A place among the lanes with flows of strangers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StrangersTurn {
+    /// Whether the lane has more than one message here.
+    pub(super) many: bool,
+    /// A number that is higher for a lane that came later.
+    pub(super) place: u64,
+    /// Since when its message is due, where that was never tried.
+    pub(super) untried: Option<i64>,
+}
 
 /// A channel, and its lanes with something that can go.
 #[derive(Debug)]
@@ -28,6 +36,8 @@ pub(super) struct Channel {
     fresh_in_a_row: u32,
     /// Lanes with flows of strangers: those with one message here, and those with more.
     strange: [BTreeMap<u64, usize>; 2],
+    /// Those of them whose message was never tried, and their turns, by the time since which it is due.
+    pub(super) untried: BTreeMap<(i64, u64), StrangersTurn>,
     strange_picks: usize,
 }
 
@@ -56,7 +66,15 @@ impl Entry {
 
 impl Channel {
     pub(super) fn new(name: Arc<str>, fair: bool) -> Self {
-        Self { name, fair, lanes: BTreeMap::new(), fresh_in_a_row: 0, strange: Default::default(), strange_picks: 0 }
+        Self {
+            name,
+            fair,
+            lanes: BTreeMap::new(),
+            fresh_in_a_row: 0,
+            strange: Default::default(),
+            untried: BTreeMap::new(),
+            strange_picks: 0,
+        }
     }
 
     /// Whether no lane has anything that can go, but for strangers.
@@ -99,23 +117,33 @@ impl Channel {
     }
 
     /// Gives a lane its place among those with flows of strangers.
-    pub(super) fn enter_strange(&mut self, lane: usize, many: bool, at: u64) -> StrangersTurn {
-        self.strange[usize::from(many)].insert(at, lane);
-        (many, at)
+    pub(super) fn enter_strange(&mut self, lane: usize, turn: StrangersTurn) -> StrangersTurn {
+        self.strange[usize::from(turn.many)].insert(turn.place, lane);
+        if let Some(at) = turn.untried {
+            self.untried.insert((at, turn.place), turn);
+        }
+        turn
     }
 
-    pub(super) fn leave_strange(&mut self, (many, at): StrangersTurn) {
-        self.strange[usize::from(many)].remove(&at);
+    pub(super) fn leave_strange(&mut self, turn: StrangersTurn) {
+        if let Some(at) = turn.untried {
+            self.untried.remove(&(at, turn.place));
+        }
+        self.strange[usize::from(turn.many)].remove(&turn.place);
     }
 
-    /// Takes out the lane whose stranger is tried next: those with many messages and those with one, the newest and the longest
-    /// here, by turns. So a new receiver that works is not behind all that are silent.
+    /// The lane whose stranger is tried next: by turns the newest that was never tried, and the one that is here longest.
+    /// So a new receiver that works is behind none that is silent or fails. Of the latter, lanes with many messages and with one take
+    /// turns.
     pub(super) fn next_strange(&mut self) -> Option<usize> {
         self.strange_picks += 1;
-        let (newest, many) = (self.strange_picks % 4 < 2, self.strange_picks % 2);
+        if self.strange_picks.is_multiple_of(2)
+            && let Some((_, &turn)) = self.untried.last_key_value()
+        {
+            return self.strange[usize::from(turn.many)].get(&turn.place).copied();
+        }
+        let many = self.strange_picks / 2 % 2;
         let first = if self.strange[many].is_empty() { 1 - many } else { many };
-        let lanes = &mut self.strange[first];
-        let lane = if newest { lanes.pop_last() } else { lanes.pop_first() };
-        lane.map(|(_, lane)| lane)
+        self.strange[first].first_key_value().map(|(_, &lane)| lane)
     }
 }

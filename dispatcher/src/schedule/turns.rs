@@ -214,7 +214,9 @@ impl Schedule {
         }
         let Some(lane) = next else { return false };
         let of = &mut self.lanes[lane];
-        of.strangers_turn = None;
+        if let Some(turn) = of.strangers_turn.take() {
+            self.channels[of.channel].leave_strange(turn);
+        }
         let was_in_turn = std::mem::replace(&mut of.in_turn, true);
         let mut tries = true;
         while tries && let Some(&(_, flow)) = self.lanes[lane].strange.first() {

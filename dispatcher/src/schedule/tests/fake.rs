@@ -151,7 +151,7 @@ pub(super) fn row(id: i64, tenant: &str) -> Header {
     let name: Arc<str> = tenant.into();
     Header {
         id: MessageId(id),
-        revision: Revision(1),
+        revision: Revision(0),
         priority: 0,
         at: id,
         lane: Lane { channel: "http".into(), tenant: name.clone() },
@@ -218,6 +218,8 @@ impl Schedule {
             assert!(!lane.in_turn && (!lane.is_over() || self.left_strangers.contains(&number)));
             assert_eq!(lane.more.is_some(), self.more.contains(&number));
         }
+        let untried = self.lanes.iter().filter_map(|(_, lane)| lane.strangers_turn?.untried).count();
+        assert_eq!(untried, self.channels.iter().map(|channel| channel.untried.len()).sum::<usize>());
         let in_flows: usize = self.flows.iter().map(|(_, flow)| flow.queue.len()).sum();
         let waiting = counts.here - in_flows;
         assert_eq!(self.known.len(), in_flows + waiting + self.flights.len());

@@ -365,6 +365,16 @@ fn a_new_stranger_is_tried_before_most_of_those_that_wait() {
 }
 
 #[test]
+fn a_new_stranger_is_tried_before_those_that_failed_and_come_again() {
+    let mut bench = Bench::new(64);
+    bench.rooms.strangers = (1..=1000).map(|id| format!("s{id}")).collect();
+    let tried = (2..=1000).map(|id| Header { revision: Revision(1), ..row(id, &format!("s{id}")) });
+    let (before, behind): (Vec<_>, Vec<_>) = tried.partition(|header| header.id.0 <= 500);
+    bench.add([row(5000, "known")].into_iter().chain(before).chain([row(1, "s1")]).chain(behind));
+    assert!(bench.take(64).contains(&1));
+}
+
+#[test]
 fn a_stranger_that_answers_takes_turns_with_others_at_once() {
     let mut bench = Bench::new(64);
     bench.rooms.strangers = (1..=40).map(|id| format!("s{id}")).chain(["good".to_owned()]).collect();
@@ -395,9 +405,9 @@ fn strangers_have_a_part_of_the_buffer_and_those_never_tried_a_larger_one() {
     let added = bench.add((1..=100).map(|id| row(id, &format!("s{id}"))));
     assert_eq!((added.new, added.passed_over), (40, 60));
     assert!(bench.schedule.skipped() && !bench.schedule.skipped());
-    let tried: Vec<_> = (101..=200).map(|id| row(id, &format!("s{id}"))).collect();
-    assert_eq!(bench.look(tried.clone(), Shows::Newest).new, 10);
-    let untried = tried.into_iter().map(|header| Header { revision: Revision(0), ..header });
+    let untried: Vec<_> = (101..=200).map(|id| row(id, &format!("s{id}"))).collect();
+    let tried = untried.iter().cloned().map(|header| Header { revision: Revision(1), ..header });
+    assert_eq!(bench.look(tried, Shows::Newest).new, 10);
     assert_eq!(bench.look(untried, Shows::Newest).new, 30, "the rest of a half of the buffer");
     let step: Vec<Header> = (301..=310).map(|id| row(id, &format!("s{id}"))).collect();
     assert_eq!(bench.schedule.met(&step, 8, &mut bench.rooms, bench.now).new, 0);
