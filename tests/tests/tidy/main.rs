@@ -1,6 +1,8 @@
 //! The conventions of the source tree, as far as a program can read them. It needs no server, and asks nothing of the network.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod rings;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -175,6 +177,31 @@ fn a_package_names_only_those_below_it() {
         }
     }
     none(&wrong, "packages that point upwards");
+}
+
+/// Whoever reads one file of a ring has to read them all, and none of them can become a package. The list has those that are left.
+#[test]
+fn no_files_of_a_crate_need_each_other() {
+    let there = |file: &str| fs::read_to_string(root().join(file)).ok();
+    let left: BTreeSet<_> = include_str!("rings.txt").lines().map(str::to_owned).collect();
+    let (mut found, mut in_rings) = (Vec::new(), BTreeSet::new());
+    for root in files(".rs").iter().filter(|file| file.ends_with("/lib.rs") || file.ends_with("/main.rs")) {
+        let read = rings::Crate::read(root, &there);
+        let arrows = read.arrows();
+        for ring in read.rings() {
+            in_rings.extend(ring.iter().map(|file| read.files[*file].clone()));
+            for ((from, to), names) in arrows.iter().filter(|((from, to), _)| ring.contains(from) && ring.contains(to))
+            {
+                let (from, to) = (&read.files[*from], &read.files[*to]);
+                if !left.contains(from) || !left.contains(to) {
+                    found.push(format!("{from} -> {to}: {}", names.iter().cloned().collect::<Vec<_>>().join(", ")));
+                }
+            }
+        }
+    }
+    none(&found, "files in a ring, and why: move what both need into a file below them");
+    let free: Vec<_> = left.difference(&in_rings).cloned().collect();
+    none(&free, "files that are in no ring any more: take them out of rings.txt");
 }
 
 /// Tests of a module make what they need.
