@@ -8,8 +8,7 @@ use anyhow::Context;
 use outbox_adapters::{Adapter, Hints, Lease, RedisHints, RedisLease, RedisLink, SetupError, TableLease, fcm, http};
 use outbox_schema::{ConnectOptions, Database, DeliveryRecord, InDoubtPolicy, OnDeadOrdered, Retention};
 
-use crate::admin::listener::Tokens;
-use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider, SecretText, Wakeup};
+use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider, Wakeup};
 use crate::destinations::{Limits, RateLimit};
 use crate::poller::channels::{Channel, Retry};
 
@@ -78,16 +77,6 @@ pub fn retention(config: &Config) -> Retention {
     let continues = |channel: &&ChannelConfig| channel.on_dead_ordered == OnDeadOrdered::Continue;
     let continuing = config.channels.values().filter(continues).map(|channel| channel.name.clone()).collect();
     Retention { success: config.retention.success, dead: config.retention.dead, continuing }
-}
-
-/// The tokens of the listener, by the settings.
-pub fn tokens(config: &Config) -> Tokens {
-    let token = |token: &Option<SecretText>| token.as_ref().map(|token| Arc::from(token.expose()));
-    Tokens {
-        operate: token(&config.admin.token),
-        read: token(&config.admin.read_token),
-        metrics: token(&config.admin.metrics_token),
-    }
 }
 
 /// The channels of the settings. No message reaches `own`, the address of the listener.

@@ -70,7 +70,7 @@ impl Reload {
         if started.comes_from_a_file() && !config.comes_from_a_file() {
             bail!("the settings file is gone or empty, and all of it would be back at its defaults");
         }
-        let tokens = wiring::tokens(&config);
+        let tokens = Tokens::of(&config);
         tokens.guard(started.admin.listen)?;
 
         let lease = configured.current().lease;

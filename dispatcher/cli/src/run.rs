@@ -23,7 +23,7 @@ use super::reload::{ReadSettings, Reload};
 use super::session;
 use super::start::{self, Connections, Opened};
 use outbox_dispatcher::admin::api::{Checks, Office};
-use outbox_dispatcher::admin::listener::{CHANGES_AT_ONCE, Listener, ListenerSources, QUESTIONS_AT_ONCE};
+use outbox_dispatcher::admin::listener::{CHANGES_AT_ONCE, Listener, ListenerSources, QUESTIONS_AT_ONCE, Tokens};
 use outbox_dispatcher::alerts::{AlertWatch, Alerts};
 use outbox_dispatcher::config::{Config, Dialect, Wakeup};
 use outbox_dispatcher::configured::Configured;
@@ -107,7 +107,7 @@ async fn dispatch(
     let hang_ups = signal(SignalKind::hangup())?;
     tell_of_default_database(&config);
     let Signals { shutdown, at_once, at_work } = Signals::heeded(config.dispatch.drain_timeout);
-    let tokens = InForce::new(wiring::tokens(&config));
+    let tokens = InForce::new(Tokens::of(&config));
     let alerts = InForce::new(Alerts::of(&config)?);
     let listener = wire.spawn(Listener::bind(config.admin.listen, tokens.clone())).await??;
     let listening_on = listener.address();

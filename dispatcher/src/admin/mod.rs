@@ -1,5 +1,6 @@
 //! The listener of a replica: health, metrics, the admin API and the page.
 
+mod access;
 pub mod api;
 pub mod listener;
 mod page;

@@ -1,7 +1,6 @@
 //! Whether this replica can use all that its settings name.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -11,20 +10,6 @@ use utoipa::IntoParams;
 use super::extract::Params;
 use super::{Answer, Office, Problem};
 use crate::check::{CheckReport, check_replica};
-use crate::health::cached::Cached;
-
-/// How long a report is reused: a check asks for access tokens, and tries the poller's work.
-const MAX_AGE: Duration = Duration::from_secs(10);
-
-/// The newest reports of a replica, without and with what a strict installation would not leave so.
-#[derive(Debug, Clone)]
-pub struct Checks([Arc<Cached<Arc<CheckReport>>>; 2]);
-
-impl Default for Checks {
-    fn default() -> Self {
-        Self(std::array::from_fn(|_| Arc::new(Cached::new(MAX_AGE))))
-    }
-}
 
 impl Office {
     /// The newest report of this replica.

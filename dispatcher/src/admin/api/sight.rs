@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use outbox_schema::desk::{AuditPage, MessageRecord, OperationEntry};
 
 use super::Office;
-use crate::admin::listener::Role;
+use crate::admin::access::Role;
 
 /// The JSON text that stands for a payload that is not shown.
 const HIDDEN: &str = "\"hidden: admin.read_payloads = false\"";

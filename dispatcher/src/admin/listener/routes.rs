@@ -10,7 +10,8 @@ use axum::{Json, Router, middleware};
 use serde::Serialize;
 
 use super::ListenerSources;
-use super::guard::{self, Patience, Tokens};
+use super::guard::{self, Patience};
+use crate::admin::access::Tokens;
 use crate::admin::api::{self, Kind, Office, Problem};
 use crate::admin::page::{self, Reception};
 use crate::health::readiness::Standing;
@@ -156,3 +157,9 @@ async fn wrong_method() -> Problem {
     let problem = Problem::new(Kind::BadRequest, "this is asked with another method: /api/v1/openapi.json says which");
     Problem { status: StatusCode::METHOD_NOT_ALLOWED.as_u16(), ..problem }
 }
+
+/// Questions of the admin API that are worked on at once. Each takes a connection to the database.
+pub const QUESTIONS_AT_ONCE: u32 = 2;
+
+/// Changes by the admin API that are worked on at once. Each takes a connection to the database.
+pub const CHANGES_AT_ONCE: u32 = 2;

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
-use axum::middleware::Next;
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use axum::{Router, middleware};
 use tokio::sync::watch;
 
-use super::guard::{self, Tokens};
+use super::guard;
 use super::routes::{readiness, scraped};
+use crate::admin::access::Tokens;
 use crate::admin::api::{Kind, Problem};
 use crate::admin::page::waiting as page;
 use crate::health::readiness::Standing;

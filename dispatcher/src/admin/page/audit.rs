@@ -8,20 +8,17 @@ use maud::{Markup, html};
 use outbox_schema::Desk;
 use outbox_schema::desk::{AuditAction, AuditEntry, AuditFilter, LOOKED_AT, ListedAudit, OperationStatus};
 
-use super::Reception;
 use super::details::details;
-use super::door::Visit;
-use super::downloads::links;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
-use super::links::destination;
-use super::messages::PAGE;
-use super::operations;
+use super::links::{destination, links};
 use super::parts::{
     TIMES, empty, filter, filter_choice, filter_text, message, more_filters, nothing, number, pages, stacked, text,
     text_if, time,
 };
-use super::tables::{Row, Shape};
+use super::tables::{PAGE, Row, Shape};
+use super::visit::Visit;
+use super::{Reception, paths};
 use crate::admin::api::Problem;
 
 /// Where the list is.
@@ -124,7 +121,7 @@ fn about(listed: &ListedAudit) -> Markup {
     let paused = || named_in(entry, "destination").and_then(|name| name.as_str().map(destination));
     html! {
         @if let Some(id) = listed.message_id { (message(id)) }
-        @else if let Some(id) = other_operation(entry) { "operation " a href=(operations::address(id)) { (id) } }
+        @else if let Some(id) = other_operation(entry) { "operation " a href=(paths::operation(id)) { (id) } }
         @else { (paused().unwrap_or_else(nothing)) }
     }
 }
@@ -151,7 +148,8 @@ fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Row {
     let entry = &listed.entry;
     // An undo needs the id of the whole operation.
     let operation = entry.part_of.unwrap_or(entry.id);
-    let id = html! { @if is_of_many(listed) { a href=(operations::address(operation)) { (operation) } } @else { (operation) } };
+    let id =
+        html! { @if is_of_many(listed) { a href=(paths::operation(operation)) { (operation) } } @else { (operation) } };
     let what = html! {
         (text(&entry.action))
         @if visit.operates() && spent.leaves(&entry.action, operation) {

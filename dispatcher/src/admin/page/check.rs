@@ -5,11 +5,12 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::Reception;
-use super::door::Visit;
 use super::fields::Asked;
 use super::frame::Content;
-use super::parts::{Tone, prose, stacked, state, text};
+use super::links::prose;
+use super::parts::{Tone, stacked, state, text};
 use super::tables::Row;
+use super::visit::Visit;
 use crate::admin::api::{CheckQuery, Problem};
 use crate::check::{CheckReport, Finding, FindingVerdict};
 

@@ -7,27 +7,25 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::desk::{
-    Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Deaths, GROUPS, MessageSummary, Selection,
+    Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, GROUPS, MessageSummary, Selection,
 };
 use outbox_schema::{Database, Desk};
 
-use super::Reception;
+use super::caches::Shown;
 use super::deaths::Axis;
-use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
-use super::messages::{PAGE, unknown_channel};
 use super::parts::{
     self, TIMES, count, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, stacked,
     table, text, text_if, time,
 };
-use super::searches::{FORM_PATIENCE, Found, Searches, under_way};
+use super::searches::{FORM_PATIENCE, Found, under_way};
 use super::selected::{Choice, ID, MESSAGES, named, to_select};
-use super::tables::{Row, Shape};
+use super::tables::{PAGE, Row, Shape};
+use super::unknown_channel::unknown_channel;
+use super::visit::Visit;
+use super::{Reception, paths};
 use crate::admin::api::{Kind, Problem};
-
-/// Where the list is.
-pub(super) const PATH: &str = "/dead-letters";
 
 /// The field by which a form without a filter says that it means every dead letter.
 pub(super) const ALL: &str = "all";
@@ -37,7 +35,7 @@ pub(super) async fn list(
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let above = filter(PATH, &asked, &fields(&asked));
+    let above = filter(paths::DEAD_LETTERS, &asked, &fields(&asked));
     let (filter, after) = match asked.of_list::<DeadLetterFilter, Cursor>() {
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Dead letters", above, &problem)),
@@ -51,22 +49,22 @@ pub(super) async fn list(
         let examples = examples(&database, &groups).await?;
         Ok(Arc::new(Shown { groups, examples, deaths, letters }))
     };
-    let Some((found, age)) = reception.dead_letters.find(asked.at(PATH), search).await else {
-        return Ok(visit.page(&Content::live("Dead letters", above, under_way(&asked.at(PATH)))));
+    let Some((found, age)) = reception.dead_letters.find(asked.at(paths::DEAD_LETTERS), search).await else {
+        return Ok(visit.page(&Content::live("Dead letters", above, under_way(&asked.at(paths::DEAD_LETTERS)))));
     };
     let shown = &*found?;
     let Shown { groups, letters, .. } = shown;
     let above = html! { (above) @if visit.operates() && !groups.is_empty() { (actions(&asked.filter())) } };
     let body = html! {
         (by_cause(shown, &asked))
-        @if groups.is_empty() { (unknown_channel(&reception, PATH, &asked)) }
+        @if groups.is_empty() { (unknown_channel(&reception, paths::DEAD_LETTERS, &asked)) }
         (looked_before(age))
         @if let Some(page) = letters {
             @if !page.letters.is_empty() {
                 section {
                     h2 { "Letters" }
                     (table_of(page, visit.operates()))
-                    (pages(PATH, &asked, page.next.as_ref()))
+                    (pages(paths::DEAD_LETTERS, &asked, page.next.as_ref()))
                 }
             }
         }
@@ -74,27 +72,14 @@ pub(super) async fn list(
     Ok(visit.page(&Content::live("Dead letters", above, body)))
 }
 
-/// The searches of this page.
-pub(super) type DeadSearches = Searches<Result<Arc<Shown>, Problem>>;
-
-/// What the page of dead letters shows.
-#[derive(Debug)]
-pub(super) struct Shown {
-    /// The causes.
-    pub(super) groups: Vec<DeadGroup>,
-    /// The examples of the first causes as they are, by their ids.
-    examples: BTreeMap<i64, MessageSummary>,
-    /// When the letters of the first causes died, by fingerprint. Empty for a form.
-    deaths: BTreeMap<String, Deaths>,
-    /// One page of those that a filter means. None without a filter.
-    letters: Option<DeadLetterPage>,
-}
-
 /// The most causes whose examples are read.
 const EXAMPLES: usize = 50;
 
 /// The examples of the first causes. The error of a cause lacks what varies; theirs is whole.
-async fn examples(database: &Database, groups: &[DeadGroup]) -> Result<BTreeMap<i64, MessageSummary>, Problem> {
+pub(super) async fn examples(
+    database: &Database,
+    groups: &[DeadGroup],
+) -> Result<BTreeMap<i64, MessageSummary>, Problem> {
     let ids: Vec<_> = groups.iter().take(EXAMPLES).map(|group| group.example).collect();
     if ids.is_empty() {
         return Ok(BTreeMap::new());
@@ -132,7 +117,7 @@ fn fields(asked: &Fields) -> Markup {
 
 /// What can be done to all that the filter means.
 pub(super) fn actions(asked: &Fields) -> Markup {
-    let to = |what: &str| asked.at(&format!("{PATH}/{what}"));
+    let to = |what: &str| asked.at(&format!("{}/{what}", paths::DEAD_LETTERS));
     html! {
         div.actions {
             a.button.main href=(to("redrive")) { "Redrive…" }
@@ -178,11 +163,12 @@ pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
     let row = |group: &DeadGroup| {
         let of_group = asked.filter().among(&["fingerprint", ID], false).with("fingerprint", &group.fingerprint);
         let example = examples.get(&group.example.0);
-        let row = Row::of_shape(Shape::Number, html! { a href=(of_group.at(PATH)) { (number(group.count)) } })
-            .shaped(Shape::Cause, cause(group, example, &of_group.at(PATH)))
-            .shaped(Shape::Whole, count(group.status_code))
-            .cell(time(&group.first_seen))
-            .cell(time(&group.last_seen));
+        let row =
+            Row::of_shape(Shape::Number, html! { a href=(of_group.at(paths::DEAD_LETTERS)) { (number(group.count)) } })
+                .shaped(Shape::Cause, cause(group, example, &of_group.at(paths::DEAD_LETTERS)))
+                .shaped(Shape::Whole, count(group.status_code))
+                .cell(time(&group.first_seen))
+                .cell(time(&group.last_seen));
         let chart =
             |axis: Axis| deaths.get(&group.fingerprint).map_or_else(parts::nothing, |deaths| axis.chart(group, deaths));
         let row = match axis {
@@ -284,7 +270,7 @@ pub(super) fn back(filter: &Fields) -> Markup {
     html! {
         p {
             @if let Some(id) = one(filter) { a href={ "/messages/" (id) } { "Back to message " (id) } }
-            @else { a href=(filter.among(&[ID], false).at(PATH)) { "Back to the dead letters" } }
+            @else { a href=(filter.among(&[ID], false).at(paths::DEAD_LETTERS)) { "Back to the dead letters" } }
         }
     }
 }

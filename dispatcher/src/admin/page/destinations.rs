@@ -10,25 +10,20 @@ use outbox_schema::desk::{DestinationEntry, HeldUp, PausedDestination};
 use outbox_schema::{Desk, PauseKind};
 use serde::Deserialize;
 
-use super::Reception;
-use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, NoFields, Sent};
 use super::frame::Content;
 use super::links::destination;
-use super::messages;
 use super::parts::{
     Tone, count, empty, facts, lead_to, length, moment, nothing, number, pages, state, table, text, text_if, time,
 };
 use super::tables::{Row, Shape};
-use crate::admin::api::destinations as api;
+use super::visit::Visit;
+use super::{Reception, paths};
 use crate::admin::api::extract::Body;
-use crate::admin::api::{PauseBody, Problem};
+use crate::admin::api::{PauseBody, Problem, destinations as api};
 use crate::destinations::DestinationNow;
 use crate::schedule::WhyNot;
 use crate::text::in_one_line;
-
-/// Where the list is.
-pub(super) const PATH: &str = "/destinations";
 
 /// The field that names the one destination that is shown.
 const NAME: &str = "destination";
@@ -77,8 +72,8 @@ pub(super) async fn list(
     let seen = reception.shown.destinations.seen();
     let above = html! {
         p.lead {
-            @if all { "Every destination of which the database keeps something, and those in use. " a href=(PATH) { "Only those that hold messages up" } }
-            @else { "Destinations and channels that hold messages up. " a href=(Fields::default().with("all", "true").at(PATH)) { "All that are known" } }
+            @if all { "Every destination of which the database keeps something, and those in use. " a href=(paths::DESTINATIONS) { "Only those that hold messages up" } }
+            @else { "Destinations and channels that hold messages up. " a href=(Fields::default().with("all", "true").at(paths::DESTINATIONS)) { "All that are known" } }
         }
         @if visit.operates() { div.actions { details { summary.button { "Pause a destination" } (pause_fields(&visit, None)) } } }
     };
@@ -154,7 +149,7 @@ fn table_of(visit: &Visit, asked: &Fields, rows: &BTreeMap<String, Line>, before
             (table("Destinations", heading, listed.into_iter().skip(before).take(MOST).map(|(name, it)| row(visit, name, it))))
         }
         @if rows.len() > MOST { p.hint { (number(rows.len())) " in all." } }
-        (pages(PATH, asked, (next < rows.len()).then_some(&next)))
+        (pages(paths::DESTINATIONS, asked, (next < rows.len()).then_some(&next)))
     }
 }
 
@@ -206,7 +201,7 @@ fn resume_form(visit: &Visit, entry: Option<&DestinationEntry>) -> Markup {
     let held = entry.filter(|entry| entry.held != HeldUp::Open || entry.waiting > 0);
     html! {
         @if let Some(entry) = held {
-            form method="post" action={ (PATH) "/resume" } {
+            form method="post" action={ (paths::DESTINATIONS) "/resume" } {
                 (visit.token())
                 input type="hidden" name="destination" value=(entry.destination);
                 input type="hidden" name="by" value=(visit.session.name);
@@ -235,12 +230,12 @@ async fn one(reception: &Reception, visit: &Visit, name: &str) -> Result<Respons
     let is_channel = reception.office.configured.current().channels.contains_key(name);
     let messages = |status: &str| {
         let of = Fields::default().with(if is_channel { "channel" } else { "destination" }, name);
-        of.with("status", status).at(messages::PATH)
+        of.with("status", status).at(paths::MESSAGES)
     };
     let body = html! {
         (known_of(&entry, now.as_ref(), waiting))
         (who_knows(polls))
-        p { a href=(messages("PENDING")) { "Its messages that wait" } " · " a href=(messages("DEAD")) { "Its dead letters" } " · " a href=(PATH) { "All destinations" } }
+        p { a href=(messages("PENDING")) { "Its messages that wait" } " · " a href=(messages("DEAD")) { "Its dead letters" } " · " a href=(paths::DESTINATIONS) { "All destinations" } }
     };
     Ok(visit.page(&Content::live(format!("Destination {}", in_one_line(name)), above, body)))
 }
@@ -328,7 +323,7 @@ fn until(held: &HeldUp) -> Markup {
 /// `named` is the destination, where the form is on its page.
 fn pause_fields(visit: &Visit, named: Option<&str>) -> Markup {
     html! {
-        form.change method="post" action={ (PATH) "/pause" } {
+        form.change method="post" action={ (paths::DESTINATIONS) "/pause" } {
             (visit.token())
             p { "It takes nothing until the pause ends. Messages in flight go on." }
             label {
@@ -349,11 +344,11 @@ pub(super) async fn pause(State(reception): State<Reception>, Sent(sent): Sent) 
     let Named { destination, lasting } = sent.among(&AUTHOR, false).read()?;
     let body = PauseBody { lasting, author: sent.author() };
     let Json(_) = api::pause(State(reception.office), api::Name(destination.trim().to_owned()), Body(body)).await?;
-    Ok(lead_to(PATH))
+    Ok(lead_to(paths::DESTINATIONS))
 }
 
 pub(super) async fn resume(State(reception): State<Reception>, Sent(sent): Sent) -> Result<Response, Problem> {
     let Named { destination, .. } = sent.among(&AUTHOR, false).read()?;
     let Json(_) = api::resume(State(reception.office), api::Name(destination), Body(sent.author())).await?;
-    Ok(lead_to(PATH))
+    Ok(lead_to(paths::DESTINATIONS))
 }

@@ -3,29 +3,22 @@
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::{FromRequestParts, Request, State};
-use axum::http::request::Parts;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::Reception;
-use super::frame;
 use super::session::{Sealed, Session};
-use crate::admin::api::{Kind, PREFIX, Problem, Sight};
-use crate::admin::listener::{ANOTHER_NAME, ONLY_READS, Role, names_this_machine};
-
-/// The field of a form that shows where the form comes from.
-pub(super) const TOKEN_FIELD: &str = "form";
+use super::visit::{TOKEN_FIELD, Visit};
+use super::{Reception, frame, paths};
+use crate::admin::access::{ANOTHER_NAME, Role, names_this_machine};
+use crate::admin::api::{Kind, PREFIX, Problem};
 
 /// The longest body of a form, in bytes: a payload and its other fields.
 const FORM_BYTES: usize = 4 * 1024 * 1024;
 
 /// The same for who may change nothing: a token, and a name.
 const SMALL_FORM_BYTES: usize = 16 * 1024;
-
-/// Where a person signs in.
-pub(crate) const SIGN_IN: &str = "/sign-in";
 
 /// How long the form of a person who operates may take to come.
 const FORM_PATIENCE: Duration = Duration::from_mins(1);
@@ -48,47 +41,6 @@ pub(super) const HEADERS: [(HeaderName, HeaderValue); 6] = [
     (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
     (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
 ];
-
-/// A request of a person, as the pages see it.
-#[derive(Debug, Clone)]
-pub(super) struct Visit {
-    pub(super) session: Session,
-    /// The name of the person, where a proxy says it.
-    pub(super) named: Option<String>,
-    /// What the person may see of messages.
-    pub(super) sight: Sight,
-    /// The token for the forms of the answer.
-    pub(super) form_token: String,
-    /// Whether people sign in here, and so can sign out.
-    pub(super) signs_in: bool,
-    /// The path and the query of the request.
-    pub(super) address: String,
-    /// Where to go on after signing in.
-    pub(super) back: String,
-    /// The environment of the outbox, and the name of the replica.
-    pub(super) place: (String, Option<String>),
-}
-
-impl Visit {
-    /// Whether the person may change anything. Without that, no form is shown.
-    pub(super) fn operates(&self) -> bool {
-        self.session.role >= Some(Role::Operate)
-    }
-
-    /// Refuses a person who may only read.
-    pub(super) fn require_operate(&self) -> Result<(), Problem> {
-        if self.operates() { Ok(()) } else { Err(Problem::new(Kind::NotAllowed, ONLY_READS)) }
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Visit {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        let visit = parts.extensions.get::<Self>().cloned();
-        visit.ok_or_else(|| Problem::new(Kind::NoToken, "sign in first"))
-    }
-}
 
 /// What an answer does to the session of its browser.
 #[derive(Debug, Clone)]
@@ -117,7 +69,7 @@ pub(super) async fn receive(State(reception): State<Reception>, mut request: Req
         Problem::new(Kind::NotAllowed, ANOTHER_NAME).into_response()
     } else if request.method() == Method::GET || request.method() == Method::HEAD {
         next.run(request).await
-    } else if visit.session.role.is_none() && request.uri().path() != SIGN_IN {
+    } else if visit.session.role.is_none() && request.uri().path() != paths::SIGN_IN {
         // Its form is not even read: the place of the connection is for somebody else.
         Problem::new(Kind::NoToken, "sign in first").into_response()
     } else {
@@ -184,7 +136,7 @@ fn in_its_form(visit: &Visit, mut response: Response) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
     if problem.kind == Kind::NoToken && visit.session.role.is_none() {
         let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("to", &visit.back).finish();
-        return Redirect::to(&format!("{SIGN_IN}?{query}")).into_response();
+        return Redirect::to(&format!("{}?{query}", paths::SIGN_IN)).into_response();
     }
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     (status, frame::problem(visit, &problem)).into_response()

@@ -6,20 +6,16 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use maud::{Markup, html};
 use outbox_schema::Desk;
 use outbox_schema::desk::{AuditFilter, DeskError, InvalidTarget, ListedAudit};
 use serde::{Deserialize, Serialize};
 
 use super::Reception;
-use super::door::Visit;
-use super::fields::{Asked, Fields};
-use super::parts::number;
+use super::fields::Asked;
+use super::links::MOST;
+use super::visit::Visit;
 use crate::admin::api::{Kind, Problem};
 use crate::text::visible;
-
-/// The most rows of a file.
-const MOST: usize = 10_000;
 
 /// The rows that are asked for at a time.
 const PAGE: u32 = 1_000;
@@ -32,16 +28,6 @@ const FORMULAS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 pub(super) enum Format {
     Csv,
     Json,
-}
-
-/// The links to the files of a list, with its filter.
-pub(super) fn links(path: &str, asked: &Fields) -> Markup {
-    let at = |format: &str| asked.filter().at(&format!("{path}/download/{format}"));
-    html! {
-        p.hint {
-            "As a file, the newest " (number(MOST as u64)) ": " a href=(at("csv")) download { "CSV" } ", " a href=(at("json")) download { "JSON" }
-        }
-    }
 }
 
 pub(super) async fn audit(

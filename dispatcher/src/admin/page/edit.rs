@@ -12,10 +12,10 @@ use outbox_schema::{ByHand, Desk, MessageId, Status};
 use serde::Deserialize;
 
 use super::Reception;
-use super::door::Visit;
 use super::fields::{AUTHOR, Fields, Plain, Sent};
 use super::frame::{Content, wrong};
 use super::parts::{difference, lead_to};
+use super::visit::Visit;
 use crate::admin::api::extract::Id;
 use crate::admin::api::{Kind, Problem};
 use crate::edit::{Unplanned, differs, indented};

@@ -9,18 +9,16 @@ use maud::{Markup, html};
 use outbox_schema::desk::{Change, EditedAll, MoveTarget, OperationResult, Order, Ordered, Selection};
 use serde::Deserialize;
 
-use super::Reception;
-use super::dead_letters::{
-    ALL, PATH, Shown, back, by_cause, counted, counted_for_a_form, counted_letters, meant, selection,
-};
-use super::door::Visit;
+use super::caches::Shown;
+use super::dead_letters::{ALL, back, by_cause, counted, counted_for_a_form, counted_letters, meant, selection};
 use super::edit::headers;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
-use super::operations::{elsewhere, ordered, unedited};
+use super::ordered::{elsewhere, ordered, unedited};
 use super::parts::{difference, looked_before, message, number};
 use super::searches::{Found, not_counted};
-use super::selected;
+use super::visit::Visit;
+use super::{Reception, paths, selected};
 use crate::admin::api::dead_letters::{examined, examined_in};
 use crate::admin::api::{Kind, Problem};
 use crate::edit::{Planned, Wanted};
@@ -96,7 +94,7 @@ pub(super) async fn form(
     let body = html! {
         @if let Some((shown, _)) = &found {
             p.lead { strong { (counted_letters(&shown.groups)) } " meant. Each gets the same change; their payloads stay." }
-        } @else { (not_counted(&asked.at(&format!("{PATH}/edit")))) }
+        } @else { (not_counted(&asked.at(&format!("{}/edit", paths::DEAD_LETTERS)))) }
         (seen)
         (change_fields(&asked, &filter))
         @if let Some((shown, age)) = &found { (by_cause(shown, &filter)) (looked_before(*age)) }
@@ -133,7 +131,7 @@ fn change_fields(asked: &Fields, filter: &Fields) -> Markup {
         }
     };
     html! {
-        form.change.edit method="get" action={ (PATH) "/edit" } {
+        form.change.edit method="get" action={ (paths::DEAD_LETTERS) "/edit" } {
             (filter.hidden())
             input type="hidden" name=(LOOKS) value="yes";
             (field("move_from", "Where targets begin with", ""))
@@ -167,7 +165,7 @@ fn seen(visit: &Visit, asked: &Fields, plans: &[Planned], of: &str) -> Markup {
                     h3 { "Message " (message(plan.id)) }
                     (difference(&plan.difference))
                 }
-                form.change method="post" action={ (PATH) "/edit" } {
+                form.change method="post" action={ (paths::DEAD_LETTERS) "/edit" } {
                     (visit.token())
                     (asked.among(&CHANGE, true).hidden())
                     (meant(&filter_in(asked)))
@@ -204,7 +202,7 @@ fn edited(done: &EditedAll, filter: &Fields, keeps_keys: bool) -> Markup {
             " each under " @if keeps_keys { "its own" } @else { "a new" } " idempotency key. They are dead letters still."
         }
         (unedited(done))
-        div.actions { a.button.main href=(filter.at(&format!("{PATH}/redrive"))) { "Redrive them…" } }
+        div.actions { a.button.main href=(filter.at(&format!("{}/redrive", paths::DEAD_LETTERS))) { "Redrive them…" } }
         (back(filter))
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::form_urlencoded::{Serializer, parse};
 
-use super::door::{TOKEN_FIELD, Visit};
+use super::visit::{TOKEN_FIELD, Visit};
 use crate::admin::api::extract::parameters;
 use crate::admin::api::requests::Through;
 use crate::admin::api::{Authored, Problem};

@@ -1,53 +1,25 @@
 //! Figures over time: charts for each channel on the overview, and all that is known of one channel, as charts and as a table.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::Desk;
 use outbox_schema::desk::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LONGEST_LATENCY_MS, Span};
 
 use super::Reception;
 use super::charts::Chart;
-use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::parts::{Tone, clock, empty, length, nothing, number, table, text};
 use super::tables::{Row, Shape};
-use crate::admin::api::{Office, Problem};
-use crate::health::cached::Cached;
+use super::visit::Visit;
+use crate::admin::api::Problem;
 use crate::text::{span, to_the_second};
 
 /// The address of the page.
 const PATH: &str = "/figures";
 
-/// How long figures are reused: browsers that are left open ask for them again and again.
-const MAX_AGE: Duration = Duration::from_secs(5);
-
 /// Channels with charts on the overview, which is to stay below 100 KB. The page of figures has all.
 const CHARTED: usize = 6;
-
-/// The newest figures of each span.
-#[derive(Clone)]
-pub(super) struct NewestFigures([Arc<Newest>; Span::ALL.len()]);
-
-type Newest = Cached<Result<Arc<FiguresSeries>, Problem>>;
-
-impl Default for NewestFigures {
-    fn default() -> Self {
-        Self(Span::ALL.map(|_| Arc::new(Cached::new(MAX_AGE))))
-    }
-}
-
-impl NewestFigures {
-    pub(super) async fn of(&self, office: &Office, span: Span) -> Result<Arc<FiguresSeries>, Problem> {
-        let filter = FiguresFilter { span, channel: None };
-        let ask = || async { Ok(Arc::new(office.database.figures(&filter).await?)) };
-        self.0[span as usize].get(ask).await
-    }
-}
 
 /// How far back a span goes, in words.
 struct SpanWords {

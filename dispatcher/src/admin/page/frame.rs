@@ -5,9 +5,9 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets::{ICON, OWN_SCRIPT, SCRIPT, STYLE};
-use super::door::{TOKEN_FIELD, Visit};
 use super::fields::Fields;
-use super::parts::prose;
+use super::links::prose;
+use super::visit::{TOKEN_FIELD, Visit};
 use crate::admin::api::Problem;
 use crate::text::visible;
 

@@ -8,14 +8,13 @@ use outbox_schema::{ByHand, Desk};
 
 use super::Reception;
 use super::dead_letters::{ALL, meant};
-use super::door::Visit;
-use super::downloads::links;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
-use super::messages::PAGE;
+use super::links::links;
 use super::parts::{self, empty, filter, filter_text, lead_to, number, pages, table, text, text_if, time};
 use super::selected::{Boxes, SELECTED, to_select};
-use super::tables::{Row, Shape};
+use super::tables::{PAGE, Row, Shape};
+use super::visit::Visit;
 use crate::admin::api::{InvalidTargetFilter, Kind, Problem};
 
 /// Where the list is.

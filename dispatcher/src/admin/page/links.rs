@@ -3,21 +3,21 @@
 use maud::{Markup, html};
 
 use super::fields::Fields;
-use super::parts::{exact, target};
-use super::{destinations, messages, operations, terms};
+use super::parts::{exact, number, target};
+use super::paths;
 use crate::explain::{Mention, Subject};
 
 /// The page of this.
 fn address(subject: &Subject) -> String {
     let of = |field: &str, value: &str, path: &str| Fields::default().with(field, value).at(path);
     match subject {
-        Subject::Message(id) => format!("{}/{id}", messages::PATH),
-        Subject::Destination(name) => of("destination", name, destinations::PATH),
+        Subject::Message(id) => format!("{}/{id}", paths::MESSAGES),
+        Subject::Destination(name) => of("destination", name, paths::DESTINATIONS),
         Subject::Channel(name) => with("channel", name),
         Subject::OrderingKey(key) => with("ordering_key", key),
         Subject::Tenant(tenant) => with("tenant", tenant),
-        Subject::Term(epoch) => of("epoch", &epoch.to_string(), terms::PATH),
-        Subject::Operation(id) => operations::address(*id),
+        Subject::Term(epoch) => of("epoch", &epoch.to_string(), paths::TERMS),
+        Subject::Operation(id) => paths::operation(*id),
         Subject::InvalidTarget { channel, target } => {
             Fields::default().with("channel", channel).with("target", target).at("/invalid-targets")
         }
@@ -26,7 +26,7 @@ fn address(subject: &Subject) -> String {
 
 /// The list of the messages that have this in common.
 pub(super) fn with(field: &str, value: &str) -> String {
-    Fields::default().with(field, value).at(messages::PATH)
+    Fields::default().with(field, value).at(paths::MESSAGES)
 }
 
 /// A destination, or a channel that is paused by its name, which leads to its page.
@@ -88,6 +88,33 @@ fn place(text: &str, words: &str) -> Option<usize> {
         !joins(before.chars().next_back()) && !joins(after.chars().next())
     };
     text.match_indices(words).map(|(place, _)| place).find(|place| !words.is_empty() && ends(*place))
+}
+
+/// Prose of this program, in which commands and names stand between back-ticks.
+pub(super) fn prose(words: &str) -> Markup {
+    prose_about(words, &[])
+}
+
+/// The same, which leads on from what it mentions. A command leads nowhere: it is copied.
+pub(super) fn prose_about(words: &str, mentions: &[Mention]) -> Markup {
+    html! {
+        @for (place, part) in words.split('`').enumerate() {
+            @if place % 2 == 1 { code { (part) } } @else { (linked(part, mentions)) }
+        }
+    }
+}
+
+/// The most rows of a file.
+pub(super) const MOST: usize = 10_000;
+
+/// The links to the files of a list, with its filter.
+pub(super) fn links(path: &str, asked: &Fields) -> Markup {
+    let at = |format: &str| asked.filter().at(&format!("{path}/download/{format}"));
+    html! {
+        p.hint {
+            "As a file, the newest " (number(MOST as u64)) ": " a href=(at("csv")) download { "CSV" } ", " a href=(at("json")) download { "JSON" }
+        }
+    }
 }
 
 #[cfg(test)]

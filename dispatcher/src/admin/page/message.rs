@@ -8,14 +8,13 @@ use outbox_schema::desk::{HeadersBefore, MessageRecord};
 use outbox_schema::{Database, Desk, MessageId, Status, Tags};
 
 use super::Reception;
-use super::door::Visit;
 use super::fields::{Asked, Fields, NoFields, Sent};
 use super::frame::Content;
 use super::links::{self, linked, with};
 use super::parts::{self, copy, facts, lead_to, moment, moment_if, nothing, number, text};
+use super::visit::Visit;
 use crate::admin::api::extract::{Body, Id};
-use crate::admin::api::messages as api;
-use crate::admin::api::{Authored, Problem};
+use crate::admin::api::{Authored, Problem, messages as api};
 use crate::edit::indented;
 use crate::explain::{Explanation, Mentions, Repetition, Said, Verdict, explain, life};
 
@@ -241,7 +240,7 @@ fn sent_twice(twice: &Repetition) -> Markup {
 }
 
 fn said<C: Mentions>(causes: &[Said<C>]) -> Markup {
-    let sentence = |said: &Said<C>| parts::prose_about(&said.sentence, &said.cause.mentions());
+    let sentence = |said: &Said<C>| links::prose_about(&said.sentence, &said.cause.mentions());
     html! { @if !causes.is_empty() { ul.causes { @for cause in causes { li { (sentence(cause)) } } } } }
 }
 

@@ -5,12 +5,9 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{MessageChange, MessageFilter, MessagePage, MessageSelection, MessageSummary};
+use outbox_schema::desk::{MessageChange, MessageFilter, MessageSelection, MessageSummary};
 use outbox_schema::{Desk, MessageId, Status};
 
-use super::Reception;
-use super::dead_letters;
-use super::door::Visit;
 use super::fields::{Asked, Fields, NoFields};
 use super::frame::Content;
 use super::message::NAMED;
@@ -18,24 +15,20 @@ use super::parts::{
     self, TIMES, empty, filter, filter_choice, filter_text, lead_to, looked_before, more_filters, number, pages, table,
     text, text_if, time,
 };
-use super::searches::{Searches, under_way};
+use super::searches::under_way;
 use super::selected::{Choice, MESSAGES, to_select};
-use super::tables::{Row, Shape};
+use super::tables::{PAGE, Row, Shape};
+use super::unknown_channel::unknown_channel;
+use super::visit::Visit;
+use super::{Reception, dead_letters, paths};
 use crate::admin::api::{Kind, Problem};
-use crate::configured::nearest;
-
-/// Where the list is.
-pub(super) const PATH: &str = "/messages";
-
-/// The messages of a page.
-pub(super) const PAGE: u32 = 50;
 
 pub(super) async fn list(
     State(reception): State<Reception>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let above = html! { (by_status(&asked)) (filter(PATH, &asked, &fields(&asked))) };
+    let above = html! { (by_status(&asked)) (filter(paths::MESSAGES, &asked, &fields(&asked))) };
     let (filter, after) = match asked.of_list::<MessageFilter, i64>() {
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Messages", above, &problem)),
@@ -44,15 +37,15 @@ pub(super) async fn list(
     let database = reception.office.database.clone();
     let choices = filter.status.filter(|_| visit.operates()).map(choices);
     let search = move || async move { Ok(Arc::new(database.messages(&filter, after.map(MessageId), PAGE).await?)) };
-    let Some((page, age)) = reception.messages.find(asked.at(PATH), search).await else {
-        return Ok(visit.page(&Content::live("Messages", above, under_way(&asked.at(PATH)))));
+    let Some((page, age)) = reception.messages.find(asked.at(paths::MESSAGES), search).await else {
+        return Ok(visit.page(&Content::live("Messages", above, under_way(&asked.at(paths::MESSAGES)))));
     };
     let page = page?;
     let heading = ["Id", "Status", "Channel", "Target", "Ordering key", "Attempts", "Created", "Last error"];
     let body = html! {
         @if page.messages.is_empty() {
             (empty("No message meets the filter."))
-            (unknown_channel(&reception, PATH, &asked))
+            (unknown_channel(&reception, paths::MESSAGES, &asked))
         } @else {
             @if let Some(choices) = choices {
                 @let rows = page.messages.iter().map(|message| (message.id.to_string(), row(message)));
@@ -65,30 +58,10 @@ pub(super) async fn list(
             p.hint { (number(page.looked_at)) " rows were looked at, and there are more." }
         }
         (looked_before(age))
-        (pages(PATH, &asked, page.next.as_ref()))
+        (pages(paths::MESSAGES, &asked, page.next.as_ref()))
     };
     Ok(visit.page(&Content::live("Messages", above, body)))
 }
-
-/// Says where the settings have no channel of the name that is filtered by, and which name may be meant.
-pub(super) fn unknown_channel(reception: &Reception, path: &str, asked: &Fields) -> Markup {
-    let configured = reception.office.configured.current();
-    let unknown = asked.get("channel").filter(|name| !configured.channels.contains_key(*name));
-    let meant = unknown.and_then(|name| nearest(name, configured.channels.keys().map(String::as_str)));
-    html! {
-        @if let Some(name) = unknown {
-            p.hint {
-                "The settings have no channel " (text(name)) "."
-                @if let Some(meant) = meant {
-                    " Did you mean " a href=(asked.filter().with("channel", meant).at(path)) { (text(meant)) } "?"
-                }
-            }
-        }
-    }
-}
-
-/// The searches of this page.
-pub(super) type MessageSearches = Searches<Result<Arc<MessagePage>, Problem>>;
 
 /// What can be done with selected messages of a status.
 fn choices(status: Status) -> &'static [Choice] {
@@ -119,7 +92,7 @@ fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {
         @if changes.iter().all(|(change, _)| chosen.check(*change).is_ok()) {
             div.actions {
                 @for (change, label) in changes {
-                    a.button href=(asked.at(&format!("{PATH}/{}", change.as_str()))) { (label) }
+                    a.button href=(asked.at(&format!("{}/{}", paths::MESSAGES, change.as_str()))) { (label) }
                 }
                 span.hint { (hint) }
             }
@@ -157,7 +130,7 @@ fn by_status(asked: &Fields) -> Markup {
         nav.spans aria-label="Status" {
             @for (status, word) in STATUSES {
                 @let of_status = status.map_or_else(|| others.clone(), |status| others.with("status", status.as_str()));
-                a href=(of_status.at(PATH)) aria-current=[chosen(status).then_some("true")] { (word) }
+                a href=(of_status.at(paths::MESSAGES)) aria-current=[chosen(status).then_some("true")] { (word) }
             }
         }
     }
@@ -224,5 +197,5 @@ pub(super) async fn find(State(reception): State<Reception>, Asked(asked): Asked
         (None, None) => return Err(Problem::no_message(named)),
     };
     let named = if is_plain { Fields::default() } else { Fields::default().with(NAMED, named) };
-    Ok(lead_to(&named.at(&format!("{PATH}/{id}"))))
+    Ok(lead_to(&named.at(&format!("{}/{id}", paths::MESSAGES))))
 }

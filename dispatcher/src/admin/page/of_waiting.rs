@@ -6,14 +6,13 @@ use axum::response::Response;
 use maud::html;
 use outbox_schema::desk::{MessageChange, MessageSelection, Order, Ordered};
 
-use super::Reception;
-use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
-use super::messages::PATH;
-use super::operations::{elsewhere, ordered, told};
+use super::ordered::{elsewhere, ordered, told};
 use super::parts::number;
 use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
+use super::visit::Visit;
+use super::{Reception, paths};
 use crate::admin::api::Problem;
 
 /// A change, and the words of its form.
@@ -90,7 +89,7 @@ impl Form {
             @if counted.as_ref().is_some_and(|(found, _)| found.is_none()) {
                 p { (self.none) }
             } @else {
-                form.change method="post" action={ (PATH) "/" (self.change.as_str()) } {
+                form.change method="post" action={ (paths::MESSAGES) "/" (self.change.as_str()) } {
                     (visit.token())
                     (meant.hidden())
                     (visit.author_fields(false, &Fields::default()))

@@ -8,12 +8,11 @@ use outbox_schema::desk::{HaltedKey, KeyCursor};
 use serde::{Deserialize, Serialize};
 
 use super::Reception;
-use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
-use super::messages::PAGE;
 use super::parts::{empty, filter, filter_text, message, number, pages, table, text, text_if, time};
-use super::tables::{Row, Shape};
+use super::tables::{PAGE, Row, Shape};
+use super::visit::Visit;
 use crate::admin::api::Problem;
 
 /// Where the list is.

@@ -14,8 +14,8 @@ use outbox_schema::figures::OTHERS;
 use serde::Deserialize;
 
 use super::Reception;
+use super::caches::Counted;
 use super::destinations::kind_of_pause;
-use super::door::Visit;
 use super::fields::{Asked, Fields};
 use super::figures::{over_time, within};
 use super::frame::Content;
@@ -27,6 +27,7 @@ use super::parts::{
     time, time_if,
 };
 use super::tables::{Row, Shape};
+use super::visit::Visit;
 use super::wake::poll_now;
 use super::well::whether_all_is_well;
 use crate::admin::api::Problem;
@@ -88,13 +89,6 @@ pub(super) async fn show(
         (rest)
     };
     Ok(visit.page(&Content::live("Overview", html! {}, body)))
-}
-
-/// The state of the outbox, and how long ago its messages were counted.
-#[derive(Debug, Clone)]
-pub(super) struct Counted {
-    status: Arc<Status>,
-    age: Duration,
 }
 
 async fn newest(reception: &Reception) -> Result<Counted, Problem> {

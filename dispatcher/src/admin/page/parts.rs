@@ -8,9 +8,7 @@ use outbox_schema::Status;
 use outbox_schema::desk::{Length, Skipped, TermEntry};
 
 use super::fields::Fields;
-use super::links::linked;
 pub(super) use super::tables::{stacked, table};
-use crate::explain::Mention;
 use crate::health::replicas::ReplicaStatus;
 use crate::text::{grouped, in_one_line, relative, span, to_the_second};
 
@@ -146,20 +144,6 @@ pub(super) fn text(text: &str) -> Markup {
 /// A target or a destination of a row, in one line that breaks behind a slash before it breaks within a word.
 pub(super) fn target(target: &str) -> Markup {
     html! { @for part in in_one_line(target).split_inclusive('/') { (part) @if part.ends_with('/') { wbr; } } }
-}
-
-/// Prose of this program, in which commands and names stand between back-ticks.
-pub(super) fn prose(words: &str) -> Markup {
-    prose_about(words, &[])
-}
-
-/// The same, which leads on from what it mentions. A command leads nowhere: it is copied.
-pub(super) fn prose_about(words: &str, mentions: &[Mention]) -> Markup {
-    html! {
-        @for (place, part) in words.split('`').enumerate() {
-            @if place % 2 == 1 { code { (part) } } @else { (linked(part, mentions)) }
-        }
-    }
 }
 
 /// A button that copies the text of the element with this id. It is there where the browser runs the script.

@@ -7,19 +7,18 @@ use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::desk::{OperationResult, Order, Ordered, Redriven};
 
-use super::Reception;
-use super::dead_letters::{
-    ALL, PATH, Shown, back, by_cause, counted_for_a_form, counted_letters, meant, one, selection,
-};
-use super::door::Visit;
+use super::caches::Shown;
+use super::dead_letters::{ALL, back, by_cause, counted_for_a_form, counted_letters, meant, one, selection};
 use super::fields::{AUTHOR, Asked, Fields, Plain, Sent};
 use super::frame::Content;
-use super::operations::{elsewhere, ordered, told};
+use super::ordered::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::looked_before;
 use super::searches::{Found, not_counted};
 use super::selected::{self, ID};
+use super::visit::Visit;
 use super::went::how_they_went;
+use super::{Reception, paths};
 use crate::admin::api::Problem;
 use crate::admin::api::extract::Id;
 
@@ -42,7 +41,7 @@ impl Meant {
         visit.require_operate()?;
         let selection = selection(asked, &Fields::default().with(ALL, "yes"))?;
         let found = counted_for_a_form(reception, &selection, asked).await?;
-        Ok(Self { found, address: asked.at(&format!("{PATH}/{change}")) })
+        Ok(Self { found, address: asked.at(&format!("{}/{change}", paths::DEAD_LETTERS)) })
     }
 
     /// The first words, which say how many there are, and the causes.
@@ -76,7 +75,7 @@ pub(super) async fn redrive_form(
 
 fn redrive_fields(visit: &Visit, filter: &Fields, sent: &Fields, label: &str) -> Markup {
     html! {
-        form.change method="post" action={ (PATH) "/redrive" } {
+        form.change method="post" action={ (paths::DEAD_LETTERS) "/redrive" } {
             (visit.token())
             (meant(filter))
             (pace_fields(sent))
@@ -168,7 +167,7 @@ pub(super) async fn purge_form(
             p.note.warning { "No dead letter has " @if one(&asked).is_some() { "this id." } @else { "one of these ids." } " Only a dead letter can be purged: what waits is cancelled first, and what was delivered is removed after its retention." }
         } @else { (would.shown(&asked, first)) }
         @if !would.is_nothing() {
-            form.change method="post" action={ (PATH) "/purge" } {
+            form.change method="post" action={ (paths::DEAD_LETTERS) "/purge" } {
                 (visit.token())
                 (meant(&asked))
                 (visit.author_fields(true, &Fields::default()))

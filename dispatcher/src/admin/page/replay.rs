@@ -6,17 +6,16 @@ use maud::{Markup, html};
 use outbox_schema::MessageId;
 use outbox_schema::desk::{MessageChange, OperationResult, Order, Ordered, ReplayManner, Replayed};
 
-use super::Reception;
-use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
-use super::messages::PATH;
-use super::operations::{elsewhere, ordered, told};
+use super::ordered::{elsewhere, ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::number;
 use super::redrive::undo_fields;
 use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
+use super::visit::Visit;
 use super::went::how_they_went;
+use super::{Reception, paths};
 use crate::admin::api::Problem;
 
 /// The fields that ask for new idempotency keys, and for messages that were replayed before.
@@ -54,7 +53,7 @@ pub(super) async fn form(
 
 fn fields(visit: &Visit, meant: &Fields, sent: &Fields, label: &str) -> Markup {
     html! {
-        form.change method="post" action={ (PATH) "/replay" } {
+        form.change method="post" action={ (paths::MESSAGES) "/replay" } {
             (visit.token())
             (meant.hidden())
             @if let Some(after) = sent.get(AFTER) { input type="hidden" name=(AFTER) value=(after); }

@@ -10,20 +10,17 @@ use outbox_schema::desk::{OperationResult, Order, Ordered, RunsBy};
 use outbox_schema::retention::{Pruned, Retention};
 use serde::Deserialize;
 
-use super::Reception;
-use super::door::Visit;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
-use super::operations::{elsewhere, ordered, told};
-use super::parts::{filter_text, looked_before, nothing, number, table};
-use super::searches::{self, FORM_PATIENCE, Found, Searches, not_counted, under_way};
+use super::ordered::{counted_messages, elsewhere, ordered, told};
+use super::parts::{filter_text, looked_before, nothing, table};
+use super::searches::{self, FORM_PATIENCE, Found, not_counted, under_way};
 use super::tables::{Row, Shape};
+use super::visit::Visit;
+use super::{Reception, paths};
 use crate::admin::api::{Authored, Problem, PruneBody};
 use crate::config::format_time;
 use crate::health::replicas::Replicas;
-
-/// Where the page is.
-pub(super) const PATH: &str = "/retention";
 
 /// Where the form of a prune is, and where it is sent to.
 const PRUNE: &str = "/retention/prune";
@@ -31,9 +28,6 @@ const PRUNE: &str = "/retention/prune";
 /// The titles of the page and of the form.
 const TITLE: &str = "Retention";
 const FORM_TITLE: &str = "Remove what is past its time";
-
-/// The counts of messages that are past their time, by the times that are asked for.
-pub(super) type PastSearches = Searches<Result<Pruned, Problem>>;
 
 /// The times that somebody asks for. What is left out is as the fleet keeps it.
 #[derive(Debug, Default, Deserialize)]
@@ -88,7 +82,7 @@ pub(super) async fn show(
     let body = html! {
         @match past {
             Some((past, age)) => { (past_in_words(past, &retention)) (looked_before(age)) },
-            None => (under_way(&asked.at(PATH))),
+            None => (under_way(&asked.at(paths::RETENTION))),
         }
         section {
             h2 { "How long each kind is kept" }
@@ -141,12 +135,12 @@ fn each_kind(kept: &Retention, figures: Option<Duration>) -> Markup {
 /// The form that counts by other times. It changes nothing, so that who only reads has it too.
 fn times_fields(kept: &Retention, asked: &Fields) -> Markup {
     html! {
-        form.filter method="get" action=(PATH) {
+        form.filter method="get" action=(paths::RETENTION) {
             (filter_text(asked, "success", "Delivered before", &format!("kept: {}", written(kept.success))))
             (filter_text(asked, "dead", "Died before", &format!("kept: {}", written(kept.dead))))
             div.buttons {
                 button type="submit" { "Count" }
-                @if !asked.is_empty() { a href=(PATH) { "Usual times" } }
+                @if !asked.is_empty() { a href=(paths::RETENTION) { "Usual times" } }
             }
         }
         p.hint { "How long ago, as 7d. never: none of them. 0s: all, however young." }
@@ -182,7 +176,7 @@ pub(super) async fn form(
                 button.danger type="submit" { "Remove them for good" }
             }
         }
-        p { a href=(asked.at(PATH)) { "Back" } }
+        p { a href=(asked.at(paths::RETENTION)) { "Back" } }
     };
     Ok(visit.page(&Content::still(FORM_TITLE, body)))
 }
@@ -204,7 +198,7 @@ pub(super) async fn prune(
     let body = html! {
         (told(&done))
         p { a href="/audit" { "The audit" } " keeps who removed them, and why." }
-        p { a href=(PATH) { "Back to the retention" } }
+        p { a href=(paths::RETENTION) { "Back to the retention" } }
     };
     Ok(visit.page(&Content::still("Removed", body)))
 }
@@ -217,15 +211,8 @@ async fn past(
 ) -> Result<Option<Found<Pruned>>, Problem> {
     let (database, asked) = (reception.office.database.clone(), retention.clone());
     let count = move || async move { Ok(database.past_retention(&asked).await?) };
-    let found = reception.past.find_within(patience, times_of(retention).at(PATH), count).await;
+    let found = reception.past.find_within(patience, times_of(retention).at(paths::RETENTION), count).await;
     found.map(|(past, age)| Ok((past?, age))).transpose()
-}
-
-/// Messages that are past their time, with their nouns.
-pub(super) fn counted_messages(Pruned { success, dead }: Pruned) -> String {
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
-    let (delivered, letters) = (number(success), number(dead));
-    format!("{delivered} delivered message{} and {letters} dead letter{}", plural(success), plural(dead))
 }
 
 fn past_in_words(past: Pruned, retention: &Retention) -> Markup {

@@ -7,12 +7,11 @@ use maud::{Markup, html};
 use outbox_schema::MessageId;
 use outbox_schema::desk::{CountedGroups, MessageChange, MessageFilter, MessageGroup, MessageSelection};
 
-use super::Reception;
 use super::fields::Fields;
-use super::messages::PATH;
 use super::parts::{looked_before, message, number, table, target, text, time};
-use super::searches::{FORM_PATIENCE, Found, Searches, not_counted};
+use super::searches::{FORM_PATIENCE, Found, not_counted};
 use super::tables::{Row, Shape, head};
+use super::{Reception, paths};
 use crate::admin::api::{Kind, Problem, checked};
 
 /// The field that names a message in place of a filter. There is one for each message.
@@ -54,9 +53,6 @@ pub(super) fn selection(meant: &Fields, change: MessageChange) -> Result<Message
     checked(&selection, change)?;
     Ok(selection)
 }
-
-/// The counts of what forms mean.
-pub(super) type Counts = Searches<Result<Arc<CountedGroups>, Problem>>;
 
 /// The messages that the form of a change means, as far as they can be counted while somebody waits. None where even that takes
 /// longer.
@@ -104,7 +100,7 @@ pub(super) fn table_of((counted, age): &Found<Arc<CountedGroups>>, name: &str) -
 
 /// Stands in place of the first words of a form, where what it means is counted still.
 pub(super) fn uncounted(meant: &Fields, change: MessageChange) -> Markup {
-    not_counted(&meant.at(&format!("{PATH}/{}", change.as_str())))
+    not_counted(&meant.at(&format!("{}/{}", paths::MESSAGES, change.as_str())))
 }
 
 fn row(group: &MessageGroup) -> Row {
@@ -119,8 +115,8 @@ fn row(group: &MessageGroup) -> Row {
 /// Leads back to where the messages were chosen.
 pub(super) fn back(meant: &Fields) -> Markup {
     let address = match (meant.all(ID).count(), meant.get(ID)) {
-        (1, Some(id)) => format!("{PATH}/{id}"),
-        _ => meant.among(&[ID], false).at(PATH),
+        (1, Some(id)) => format!("{}/{id}", paths::MESSAGES),
+        _ => meant.among(&[ID], false).at(paths::MESSAGES),
     };
     html! { p { a href=(address) { "Back" } } }
 }

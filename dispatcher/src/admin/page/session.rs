@@ -13,7 +13,7 @@ use ring::hmac;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::admin::listener::{Role, Tokens};
+use crate::admin::access::{Role, Tokens};
 
 /// The length of a session, from signing in to its end.
 pub(super) const LASTS: Duration = Duration::from_hours(12);

@@ -4,11 +4,10 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::html;
 
-use super::Reception;
-use super::door::Visit;
 use super::fields::Plain;
 use super::frame::Content;
-use super::retention::PATH;
+use super::visit::Visit;
+use super::{Reception, paths};
 
 pub(super) async fn show(State(reception): State<Reception>, visit: Visit, _: Plain) -> Response {
     let (started, read) = (&reception.office.started, reception.office.config.current());
@@ -21,7 +20,7 @@ pub(super) async fn show(State(reception): State<Reception>, visit: Visit, _: Pl
                 ul { @for key in &waiting { li { code { (key) } } } }
             }
         }
-        p { a href=(PATH) { "How long the rows of each kind are kept" } ", and what is past its time." }
+        p { a href=(paths::RETENTION) { "How long the rows of each kind are kept" } ", and what is past its time." }
         pre.settings role="group" tabindex="0" aria-label="Settings" { (read.to_toml()) }
     };
     visit.page(&Content::still("Settings in force", body))

@@ -7,14 +7,15 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::Reception;
-use super::SIGN_IN;
-use super::door::{Cookie, Visit};
+use super::door::Cookie;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
 use super::parts::lead_to;
+use super::paths::{self};
 use super::session::Session;
+use super::visit::Visit;
+use crate::admin::access::Role;
 use crate::admin::api::{Kind, Problem};
-use crate::admin::listener::Role;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,13 +55,13 @@ pub(super) async fn sign_in(
 }
 
 pub(super) async fn sign_out() -> Response {
-    (Extension(Cookie::End), lead_to(SIGN_IN)).into_response()
+    (Extension(Cookie::End), lead_to(paths::SIGN_IN)).into_response()
 }
 
 fn fields(visit: &Visit, asked: &Fields, problem: Option<&Problem>) -> Markup {
     html! {
         @if let Some(problem) = problem { (wrong(problem)) }
-        form.sign-in method="post" action=(SIGN_IN) {
+        form.sign-in method="post" action=(paths::SIGN_IN) {
             (visit.token())
             input type="hidden" name="to" value=[asked.get("to")];
             label {

@@ -155,6 +155,9 @@ fn short(heading: &str) -> &str {
     heading.split(':').next().unwrap_or_default()
 }
 
+/// The messages of a page.
+pub(super) const PAGE: u32 = 50;
+
 #[cfg(test)]
 mod tests {
     use super::*;

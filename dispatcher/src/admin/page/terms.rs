@@ -6,22 +6,17 @@ use maud::{Markup, html};
 use outbox_schema::TermEnd;
 use outbox_schema::desk::{TermEntry, TermFilter};
 
-use super::Reception;
-use super::door::Visit;
 use super::fields::Asked;
 use super::frame::Content;
-use super::links;
-use super::messages::PAGE;
 use super::parts::{
     Tone, count, empty, facts, gap, lasted, moment, moment_if, nothing, pages, state, table, text, text_if, time,
 };
-use super::tables::{Row, Shape};
+use super::tables::{PAGE, Row, Shape};
+use super::visit::Visit;
+use super::{Reception, links, paths};
 use crate::admin::api::Problem;
 use crate::explain::named;
 use crate::health::replicas::{ReplicaStatus, Replicas};
-
-/// Where the list is.
-pub(super) const PATH: &str = "/terms";
 
 pub(super) async fn list(
     State(reception): State<Reception>,
@@ -40,12 +35,12 @@ pub(super) async fn list(
         @if let Some(epoch) = filter.epoch {
             @for term in &page.terms { section { (whole(term, replicas)) } }
             @if page.terms.is_empty() { (empty("The log has no such term. It keeps terms for 30 days, and the last 1,000.")) }
-            p { a href=(PATH) { "All terms" } }
+            p { a href=(paths::TERMS) { "All terms" } }
             @if epoch > 1 { p { a href=(links::term_address(epoch - 1)) { "The term before" } } }
         } @else {
             p.lead { "One replica polls at a time, for a term. The gap is the time from the end of a term to the beginning of the next. Where nobody noted the end, as of a poller that was killed, it is at most that from the poller's last sign of life. A message in doubt was sent, or may have been, and no answer is on record." }
             @if page.terms.is_empty() { (empty("No replica has ever polled.")) } @else { (table("Terms", HEADING, page.terms.iter().map(|term| row(term, replicas)))) }
-            (pages(PATH, &asked, page.next.as_ref()))
+            (pages(paths::TERMS, &asked, page.next.as_ref()))
         }
     };
     let title = filter.epoch.map_or_else(|| "Terms".to_owned(), |epoch| format!("Term {epoch}"));

@@ -5,21 +5,18 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::Reception;
-use super::door::Visit;
 use super::fields::{NoFields, Sent};
 use super::frame::Content;
 use super::parts::Tone;
-use crate::admin::api::Problem;
-use crate::admin::api::wake::{self as api, WhoWoke, Woken};
-
-/// Where the form is sent to.
-pub(super) const PATH: &str = "/wake";
+use super::visit::Visit;
+use super::{Reception, paths};
+use crate::admin::api::wake::{WhoWoke, Woken};
+use crate::admin::api::{Problem, wake as api};
 
 /// The form that wakes the poller.
 pub(super) fn poll_now(visit: &Visit) -> Markup {
     html! {
-        form method="post" action=(PATH) {
+        form method="post" action=(paths::WAKE) {
             (visit.token())
             button type="submit" { "Poll now" }
         }

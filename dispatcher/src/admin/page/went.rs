@@ -4,9 +4,8 @@ use maud::{Markup, html};
 use outbox_schema::desk::{MessageSummary, OperationResult};
 use outbox_schema::{MessageId, Status};
 
-use super::Reception;
-use super::operations::address;
 use super::parts::{Tone, message, state};
+use super::{Reception, paths};
 use crate::admin::api::Problem;
 
 /// The most messages that are named.
@@ -34,7 +33,7 @@ pub(super) async fn how_they_went(
     let asks = |value: &'static str| keeps_up.then_some(value);
     let found = |id: &MessageId| now.iter().find(|message| message.id == id.0);
     Ok(html! {
-        section #sent hx-get=[keeps_up.then(|| address(operation))] hx-trigger=[asks("every 5s")] hx-select=[asks("#sent")]
+        section #sent hx-get=[keeps_up.then(|| paths::operation(operation))] hx-trigger=[asks("every 5s")] hx-select=[asks("#sent")]
             hx-swap=[asks("outerMorph")] {
             h2 { "How they went" }
             ul { @for id in &ids { li { (message(id)) ": " (went(found(id))) } } }

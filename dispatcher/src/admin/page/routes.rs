@@ -1,0 +1,84 @@
+//! The routes of the page.
+
+use axum::routing::{get, post};
+use axum::{Router, middleware};
+
+use super::reception::Reception;
+use super::{
+    assets, audit, check, dead_letters, destinations, door, downloads, edit, edit_many, figures, invalid_targets,
+    message, messages, of_waiting, operations, ordering_keys, overview, paths, redrive, replay, retention, settings,
+    sign_in, terms, wake,
+};
+
+/// All routes of the page. `questions`, `changes` and `hints` say how patient the listener is with them.
+pub(crate) fn routes(
+    reception: &Reception,
+    questions: impl FnOnce(Router<Reception>) -> Router<Reception>,
+    changes: impl FnOnce(Router<Reception>) -> Router<Reception>,
+    hints: impl FnOnce(Router<Reception>) -> Router<Reception>,
+) -> Router {
+    let shows = questions(shown()).route_layer(middleware::from_fn(door::require_read));
+    let changes = changes(changed()).route_layer(middleware::from_fn(door::require_operate));
+    // It asks nothing of the database, and waits behind no change.
+    let hints = hints(Router::new().route(paths::WAKE, post(wake::wake)));
+    let hints = hints.route_layer(middleware::from_fn(door::require_operate));
+    let doors = Router::new()
+        .route(paths::SIGN_IN, get(sign_in::form).post(sign_in::sign_in))
+        .route("/sign-out", post(sign_in::sign_out));
+    let receives = middleware::from_fn_with_state(reception.clone(), door::receive);
+    let pages = shows.merge(changes).merge(hints).merge(doors).route_layer(receives).with_state(reception.clone());
+    pages.merge(assets::routes())
+}
+
+/// The pages that change nothing.
+pub(super) fn shown() -> Router<Reception> {
+    Router::new()
+        .route("/", get(overview::show))
+        .route("/messages", get(messages::list))
+        .route("/messages/find", get(messages::find))
+        .route("/messages/replay", get(replay::form))
+        .route("/messages/cancel", get(of_waiting::cancel_form))
+        .route("/messages/retry", get(of_waiting::retry_form))
+        .route("/messages/{id}", get(message::show))
+        .route("/messages/{id}/edit", get(edit::form))
+        .route("/dead-letters", get(dead_letters::list))
+        .route("/dead-letters/redrive", get(redrive::redrive_form))
+        .route("/dead-letters/purge", get(redrive::purge_form))
+        .route("/dead-letters/edit", get(edit_many::form))
+        .route("/redrives/{id}/undo", get(redrive::undo_form))
+        .route("/ordering-keys", get(ordering_keys::list))
+        .route("/destinations", get(destinations::list))
+        .route("/operations", get(operations::list))
+        .route("/operations/{id}", get(operations::show))
+        .route("/terms", get(terms::list))
+        .route("/figures", get(figures::show))
+        .route("/invalid-targets", get(invalid_targets::list))
+        .route("/audit", get(audit::list))
+        .route(paths::RETENTION, get(retention::show))
+        .route("/retention/prune", get(retention::form))
+        .route("/settings", get(settings::show))
+        .route("/check", get(check::show))
+        .route("/audit/download/{format}", get(downloads::audit))
+        .route("/invalid-targets/download/{format}", get(downloads::invalid_targets))
+}
+
+/// The forms that change something.
+fn changed() -> Router<Reception> {
+    Router::new()
+        .route("/messages/{id}/cancel", post(message::cancel))
+        .route("/messages/{id}/retry", post(message::retry))
+        .route("/messages/{id}/redrive", post(message::redrive))
+        .route("/messages/{id}/edit", post(edit::edit))
+        .route("/messages/replay", post(replay::replay))
+        .route("/messages/cancel", post(of_waiting::cancel))
+        .route("/messages/retry", post(of_waiting::retry))
+        .route("/dead-letters/redrive", post(redrive::redrive))
+        .route("/dead-letters/purge", post(redrive::purge))
+        .route("/dead-letters/edit", post(edit_many::edit))
+        .route("/redrives/{id}/undo", post(redrive::undo))
+        .route("/operations/{id}/stop", post(operations::stop))
+        .route("/destinations/pause", post(destinations::pause))
+        .route("/destinations/resume", post(destinations::resume))
+        .route("/invalid-targets/clear", post(invalid_targets::clear))
+        .route("/retention/prune", post(retention::prune))
+}
