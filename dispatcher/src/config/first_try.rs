@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use super::key::Key;
-use super::merge::{Origin, Settings};
 use super::problem::Problem;
+use super::setting::Origin;
+use super::settings::Settings;
 
 /// Whether `database.url` is its default.
 pub(super) fn is_default(settings: &Settings) -> bool {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::merge::{Origin, Setting};
+use super::setting::{Origin, Setting};
 
 /// All wrong settings, not only the first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,9 +7,10 @@ use outbox_adapters::http::Secret;
 use toml::{Table, Value};
 
 use super::key::Key;
-use super::merge::{Origin, Settings};
 use super::problem::Problem;
 use super::secret::{self, SecretText, SecretUrl};
+use super::setting::Origin;
+use super::settings::Settings;
 use super::units;
 
 /// Reads the keys of one section. Each method gives none once it has reported a problem.

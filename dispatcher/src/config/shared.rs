@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use toml::Value;
 
-use super::Config;
 use super::key::Key;
 use super::known::{KNOWN, Kind, retry_section};
-use super::merge::Setting;
-use super::{secret, units};
+use super::setting::Setting;
+use super::{Config, secret, units};
 
 /// Files of a channel. Each machine may keep them elsewhere.
 const FILES: [&str; 4] = ["tls_ca", "tls_cert", "tls_key", "credentials"];

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use serde_json::{Map, json};
 use toml::Table;
 
-use super::Config;
 use super::key::{Key, quoted};
-use super::merge::{Origin, Setting, insert_at};
-use super::secret;
+use super::setting::{Origin, Setting};
+use super::settings::insert_at;
+use super::{Config, secret};
 
 impl Config {
     /// The settings as a settings file. It works as one where nothing is hidden.

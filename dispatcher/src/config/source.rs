@@ -7,8 +7,8 @@ use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
 use super::key::Key;
-use super::merge::Origin;
 use super::problem::Problem;
+use super::setting::Origin;
 
 /// The file that is read where no other is named, if it exists.
 pub const DEFAULT_FILE: &str = "outbox.toml";

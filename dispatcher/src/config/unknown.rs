@@ -4,8 +4,8 @@ use toml::Value;
 
 use super::key::{CHANNELS, Key};
 use super::known::{KNOWN, Kind};
-use super::merge::Origin;
 use super::problem::Problem;
+use super::setting::Origin;
 use super::source::{GivenValue, Raw};
 
 /// A name that is less similar than this is not suggested.

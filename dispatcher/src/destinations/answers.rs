@@ -7,19 +7,8 @@ use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope};
 use tokio::time::Instant;
 
 use super::breaker::Sign;
+use super::ruling::Ruling;
 use super::{Destinations, State, credentials};
-
-/// What an attempt means for its destination.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Ruling {
-    /// How long the message waits where the destination or the channel's credential is at fault, and not the message. No
-    /// attempt is counted then.
-    pub deferred: Option<Duration>,
-    /// The pause that begins.
-    pub pause: Option<Pause>,
-    /// Whether the message was refused for what is in it: receivers accept the signature of its channel.
-    pub at_fault: bool,
-}
 
 impl Destinations {
     /// Learns from an attempt to deliver `message`, which weighed so much when it was admitted. The attempt ended after `took`. No

@@ -6,28 +6,10 @@ use std::sync::MutexGuard;
 use tokio::time::Instant;
 
 use super::destination::{Closed, Destination, Situation, Standing};
+use super::stirred::Stirred;
 use super::{Destinations, Limits, State};
 use crate::poller::channels::Channels;
 use crate::schedule::{self, Rooms};
-
-/// The destinations of which a schedule is to be told: something about them has changed since it was last told.
-#[derive(Debug, Default)]
-pub struct Stirred {
-    /// The names of these destinations.
-    pub names: HashSet<String>,
-    /// Whether the schedule is to be told of all destinations.
-    pub all: bool,
-    /// Whether a schedule listens. Otherwise nothing is noted.
-    listens: bool,
-}
-
-impl Stirred {
-    pub(super) fn note(&mut self, destination: &str) {
-        if self.listens && !self.names.contains(destination) {
-            self.names.insert(destination.to_owned());
-        }
-    }
-}
 
 /// Answers a schedule while it chooses. Nothing changes meanwhile.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ pub struct Counting(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     /// The configured channels.
-    known: BTreeSet<String>,
+    pub(super) known: BTreeSet<String>,
     counts: BTreeMap<String, Figures>,
 }
 

@@ -26,6 +26,8 @@ enum Found {
     Module(usize),
     /// The file that defines the name.
     Item(usize),
+    /// It is that of another crate.
+    Elsewhere,
 }
 
 #[derive(Default)]
@@ -167,14 +169,16 @@ impl Crate {
         }
         let import = here.imports.get(name);
         let found = import.and_then(|(path, _)| self.resolve(module, path, depth)).or(child);
-        found.or_else(|| here.globs.iter().find_map(|glob| self.find_in(module, glob, name, depth)))
+        found
+            .or(import.map(|_| Found::Elsewhere))
+            .or_else(|| here.globs.iter().find_map(|glob| self.find_in(module, glob, name, depth)))
     }
 
     /// A name that a glob brings.
     fn find_in(&self, module: usize, glob: &[String], name: &str, depth: usize) -> Option<Found> {
         match self.resolve(module, glob, depth)? {
             Found::Module(other) => self.find(other, name, false, depth + 1),
-            Found::Item(_) => None,
+            Found::Item(_) | Found::Elsewhere => None,
         }
     }
 

@@ -23,6 +23,7 @@ mod routes;
 mod sight;
 mod waiting;
 pub(crate) mod wake;
+mod words;
 
 pub use check::CheckQuery;
 pub use checks::Checks;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::{self, Content, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
 
-use super::extract::in_words;
+use super::words::in_words;
 
 /// <https://www.iana.org/assignments/media-types/application/problem+json>
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::in_words;
 use super::problem::{Kind, Problem};
+use super::words::in_words;
 
 /// Entries of a page without a limit.
 const PAGE: u32 = 100;

@@ -13,9 +13,9 @@ use super::{DAY, HOUR, SECOND, auth, outcomes};
 use crate::config::channel::{ChannelConfig, ChannelKind, RetryConfig};
 use crate::config::key::Key;
 use crate::config::known::Kind;
-use crate::config::merge::Settings;
 use crate::config::problem::Problem;
 use crate::config::read::{Reader, text_of};
+use crate::config::settings::Settings;
 use crate::config::units;
 
 /// The least `base` of `[retry]`.

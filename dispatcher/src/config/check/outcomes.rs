@@ -7,9 +7,9 @@ use toml::Table;
 
 use crate::config::channel::{ChannelConfig, ChannelKind};
 use crate::config::key::Key;
-use crate::config::merge::Settings;
 use crate::config::problem::Problem;
 use crate::config::read::Reader;
+use crate::config::settings::Settings;
 use crate::poller::channels::OutcomeTargets;
 
 const ALLOWED: &str = "{ channel = \"NAME\", target = \"TARGET\" }";

@@ -6,9 +6,15 @@ mod forgotten;
 mod refusals;
 mod terms;
 
-use outbox_adapters::Answer;
-use outbox_schema::{DeadReason, Identity, Outcome, Scope};
+use std::collections::HashMap;
+use std::time::Duration;
 
+use outbox_adapters::Answer;
+use outbox_schema::destination::{ByHandChange, DestinationState};
+use outbox_schema::{DeadReason, Identity, Message, Outcome, PauseKind, Scope};
+use tokio::time::Instant;
+
+use super::destination::Destination;
 use super::window::FIRST;
 use super::*;
 use crate::poller::channels::Channels;
