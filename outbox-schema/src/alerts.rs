@@ -6,7 +6,8 @@ use std::time::Duration;
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use crate::sql::{AnyTransaction, Statement, Value, read, while_doing, write};
+use crate::sql::{AnyTransaction, Value, read, while_doing, write};
+use crate::statement::Statement;
 use crate::store::wire::millis_i64;
 use crate::{Database, DeskError, Shard};
 

@@ -2,22 +2,8 @@
 
 use std::time::Duration;
 
-use uuid::Uuid;
-
-use crate::store::due::Header;
+use crate::store::Header;
 use crate::{InDoubtPolicy, OutcomeTarget};
-
-/// The id of a claim. The replica chooses it before it makes the claim. So a claim whose COMMIT went unanswered can be
-/// repeated, and is made once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ClaimId(pub Uuid);
-
-impl ClaimId {
-    /// A new, time-ordered id.
-    pub fn mint() -> Self {
-        Self(Uuid::now_v7())
-    }
-}
 
 /// What the store must know about a configured channel.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,12 +12,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{ConnectOptions as _, Executor, MySqlConnection, MySqlPool, PgPool, Pool, SqlitePool};
 
 use crate::silence::{Silence, distrust};
-use crate::store::mysql::MySqlStore;
-use crate::store::postgres::PostgresStore;
-use crate::store::sqlite::SqliteStore;
+use crate::tls;
 use crate::url_forms::with_host;
 use crate::words::words;
-use crate::{ByHand, Desk, Pruning, Store, tls};
 
 /// The longest time that a statement may take on the server.
 pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
@@ -31,11 +28,6 @@ const PAUSE_LIMIT: &str = "2s";
 /// another one has its address. The pool asks again after up to a fifth of this, and the marks that wait should not be
 /// written too late.
 pub(crate) const CONNECTION_LIMIT: Duration = Duration::from_secs(4);
-
-/// A connection that was used within this time is taken to work. To ask the server first would cost one more round trip
-/// for each claim and each group of marks. Where the connection does not work, the call fails and is repeated: a claim
-/// on PostgreSQL at once, other calls as after any failure.
-pub(crate) const HOLDS_STILL: Duration = Duration::from_millis(500);
 
 /// The connections to the database that holds an outbox.
 #[derive(Debug, Clone)]
@@ -180,15 +172,6 @@ impl Database {
         }
     }
 
-    /// The outbox for a poller.
-    pub fn store(&self) -> Arc<dyn Store> {
-        match self {
-            Self::Postgres(pool) => Arc::new(PostgresStore::new(pool.clone())),
-            Self::MySql(pool) => Arc::new(MySqlStore::new(pool.clone())),
-            Self::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
-        }
-    }
-
     /// Why no connection can be made. None where one can. A pool says only that it waited in vain. This tries once,
     /// beside the pool, and gets the server's own words.
     pub async fn refusal(&self) -> Option<sqlx::Error> {
@@ -197,21 +180,6 @@ impl Database {
             Self::MySql(pool) => pool.connect_options().connect().await.err(),
             Self::Sqlite(pool) => pool.connect_options().connect().await.err(),
         }
-    }
-
-    /// The outbox for questions of operators.
-    pub fn desk(&self) -> Arc<dyn Desk> {
-        Arc::new(self.clone())
-    }
-
-    /// The outbox for changes by operators.
-    pub fn by_hand(&self) -> Arc<dyn ByHand> {
-        Arc::new(self.clone())
-    }
-
-    /// The outbox for the removal of old messages.
-    pub fn pruning(&self) -> Arc<dyn Pruning> {
-        Arc::new(self.clone())
     }
 
     /// The connections of the pool now.

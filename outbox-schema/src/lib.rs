@@ -23,6 +23,8 @@ pub mod channel_name;
 #[cfg(feature = "dispatcher")]
 pub mod claim;
 #[cfg(feature = "dispatcher")]
+mod claim_id;
+#[cfg(feature = "dispatcher")]
 pub mod database;
 #[cfg(feature = "dispatcher")]
 pub mod desk;
@@ -57,6 +59,8 @@ mod passing;
 pub mod payload;
 pub mod plain_name;
 #[cfg(feature = "dispatcher")]
+mod ports;
+#[cfg(feature = "dispatcher")]
 pub mod retention;
 #[cfg(feature = "dispatcher")]
 mod rights;
@@ -66,6 +70,8 @@ pub mod session;
 mod silence;
 #[cfg(feature = "dispatcher")]
 mod sql;
+#[cfg(feature = "dispatcher")]
+mod statement;
 #[cfg(feature = "dispatcher")]
 pub mod store;
 pub mod tags;
@@ -78,7 +84,9 @@ pub mod url_forms;
 pub mod words;
 
 #[cfg(feature = "dispatcher")]
-pub use claim::{ChannelTerms, ClaimId, OnDeadOrdered, WalkStart};
+pub use claim::{ChannelTerms, OnDeadOrdered, WalkStart};
+#[cfg(feature = "dispatcher")]
+pub use claim_id::ClaimId;
 #[cfg(feature = "dispatcher")]
 pub use database::{ConnectError, ConnectOptions, Connections, Database, Dialect, check_inserts};
 #[cfg(feature = "dispatcher")]
@@ -108,13 +116,11 @@ pub use retention::{Pruning, Retention};
 #[cfg(feature = "dispatcher")]
 pub use rights::Role;
 #[cfg(feature = "dispatcher")]
-pub use store::due::{
-    ClaimTerms, DueRows, Header, Lane, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
-};
+pub use store::due::{ClaimTerms, DueRows, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim};
 #[cfg(feature = "dispatcher")]
 pub use store::trial::TrialError;
 #[cfg(feature = "dispatcher")]
-pub use store::{Store, StoreError};
+pub use store::{Header, Lane, Store, StoreError};
 pub use tags::{Tag, Tags};
 #[cfg(feature = "dispatcher")]
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};

@@ -3,7 +3,8 @@
 use sqlx::FromRow;
 
 use crate::Shard;
-use crate::sql::{AnyConnection, Statement, Value};
+use crate::sql::{AnyConnection, Value};
+use crate::statement::Statement;
 
 const END: Statement = statement!("poller/due_end");
 const COUNT: Statement = statement!("poller/due_count");

@@ -2,7 +2,8 @@
 
 use sqlx::FromRow;
 
-use crate::sql::{Statement, read, while_doing};
+use crate::sql::{read, while_doing};
+use crate::statement::Statement;
 use crate::{Database, DeskError};
 
 /// Mistakes among the newest messages, 1,000 at most.

@@ -17,7 +17,7 @@ macro_rules! query {
 /// The three texts of `FOLDER/DIALECT/NAME.sql`.
 macro_rules! dialects {
     ($folder:literal, $name:literal) => {
-        $crate::sql::Statement {
+        $crate::statement::Statement {
             postgres: sql_file!($folder, "/postgres/", $name),
             mysql: sql_file!($folder, "/mysql/", $name),
             sqlite: sql_file!($folder, "/sqlite/", $name),
@@ -28,8 +28,8 @@ macro_rules! dialects {
 /// A statement of a step that PostgreSQL has in a function: `"SUBJECT/NAME"`.
 macro_rules! step {
     ($name:literal) => {
-        $crate::sql::Statement {
-            postgres: $crate::sql::IN_A_FUNCTION,
+        $crate::statement::Statement {
+            postgres: $crate::statement::IN_A_FUNCTION,
             mysql: sql_file!("queries/mysql/", $name),
             sqlite: sql_file!("queries/sqlite/", $name),
         }
@@ -42,7 +42,7 @@ macro_rules! statement {
         dialects!("queries", $name)
     };
     ($name:literal, $rest:literal) => {
-        $crate::sql::Statement {
+        $crate::statement::Statement {
             postgres: concat!(sql_file!("queries/postgres/", $name), sql_file!("queries/postgres/", $rest)),
             mysql: concat!(sql_file!("queries/mysql/", $name), sql_file!("queries/mysql/", $rest)),
             sqlite: concat!(sql_file!("queries/sqlite/", $name), sql_file!("queries/sqlite/", $rest)),

@@ -10,8 +10,6 @@ use std::time::{Duration, Instant};
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection, Database, Pool};
 
-use crate::database::HOLDS_STILL;
-
 /// How long a server has to say that a connection works. The answer takes a round trip, and no work.
 pub(crate) const PING_LIMIT: Duration = Duration::from_secs(1);
 
@@ -71,3 +69,8 @@ pub(crate) fn distrust<DB: Database>(pool: &Pool<DB>) {
 pub(crate) async fn answers<C: Connection>(connection: &mut C) -> bool {
     matches!(tokio::time::timeout(PING_LIMIT, connection.ping()).await, Ok(Ok(())))
 }
+
+/// A connection that was used within this time is taken to work. To ask the server first would cost one more round trip
+/// for each claim and each group of marks. Where the connection does not work, the call fails and is repeated: a claim
+/// on PostgreSQL at once, other calls as after any failure.
+pub(crate) const HOLDS_STILL: Duration = Duration::from_millis(500);

@@ -12,20 +12,8 @@ use sqlx::{
 
 use crate::literal::{self, spelled_out};
 use crate::session::Session;
+use crate::statement::Statement;
 use crate::{Database, DeskError, Shard};
-
-/// A statement in each dialect, with the same parameters in the same order and the same columns. MySQL has no numbered
-/// parameters. Where it needs a parameter twice, its file has `?1`, `?2` and so on, as SQLite's does.
-#[derive(Debug)]
-pub(crate) struct Statement {
-    pub(crate) postgres: &'static str,
-    pub(crate) mysql: &'static str,
-    pub(crate) sqlite: &'static str,
-}
-
-/// What a [`Statement`] is on PostgreSQL where that has a function for the whole of a step. Nobody asks it, and it would be
-/// refused.
-pub(crate) const IN_A_FUNCTION: &str = "on PostgreSQL this step is in a function";
 
 /// A parameter.
 #[derive(Debug, Clone, Copy)]
@@ -298,18 +286,6 @@ pub(crate) async fn write(
 /// An error of the database, with what was asked of it.
 pub(crate) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
     move |source| DeskError::Database { doing, source }
-}
-
-/// Whether the database refused because its role lacks a right.
-pub(crate) fn lacks_rights(error: &sqlx::Error) -> bool {
-    let sqlx::Error::Database(error) = error else { return false };
-    // https://www.postgresql.org/docs/current/errcodes-appendix.html (insufficient_privilege) and
-    // https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html (ER_TABLEACCESS_DENIED_ERROR and its
-    // like have the SQLSTATE of a syntax error, so their numbers are told apart).
-    match error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
-        Some(error) => [1044, 1142, 1143, 1227, 1370].contains(&error.number()),
-        None => error.code().as_deref() == Some("42501"),
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use super::operation::{Standing, audit, lock_terms};
 use super::statements::{CANCEL, ENVELOPES};
 use super::waiting::{Changing, OfWaiting, Tally};
 use super::{Author, Cancelled, CancelledAll, MessageChange, Refusal, Skipped};
-use crate::sql::{AnyConnection, AnyTransaction, Statement};
+use crate::sql::{AnyConnection, AnyTransaction};
+use crate::statement::Statement;
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::edit::PAYLOAD_READ;
+use super::message::whole_message;
 use super::statements::{
-    ATTEMPTS, AUDIT_OF_MESSAGE, CHANNELS, CURRENT_TERMS, DURABILITY, FORMER_KEY, MAY_CREATE, MESSAGE, MESSAGE_ID,
-    NAMING_CLAIM, PAUSED_COUNT, PAUSED_DESTINATIONS, PREPARED, TENANTS, UNSETTLED_CLAIMS,
+    CHANNELS, CURRENT_TERMS, DURABILITY, FORMER_KEY, MAY_CREATE, MESSAGE_ID, PAUSED_COUNT, PAUSED_DESTINATIONS,
+    PREPARED, TENANTS, UNSETTLED_CLAIMS,
 };
 use super::{
     CountedGroups, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry,
@@ -17,7 +17,7 @@ use super::{
     invalid_targets, lock_holders, message_selection, messages, prune,
 };
 use crate::retention::{Pruned, Retention};
-use crate::sql::{AnyConnection, AnyTransaction, Value, read, while_doing};
+use crate::sql::{AnyTransaction, Value, read, while_doing};
 use crate::{Database, MessageId, Shard};
 
 /// The entries of the audit among which a former key of a message is looked for.
@@ -215,26 +215,11 @@ async fn vitals(database: &Database, halting: &[String]) -> sqlx::Result<Vitals>
     Ok(vitals)
 }
 
-async fn message(database: &Database, id: MessageId) -> sqlx::Result<Option<MessageRecord>> {
+pub(super) async fn message(database: &Database, id: MessageId) -> sqlx::Result<Option<MessageRecord>> {
     let mut transaction = AnyTransaction::to_read(database).await?;
     let found = whole_message(&mut transaction.connection(), id).await?;
     transaction.commit().await?;
     Ok(found)
-}
-
-pub(super) async fn whole_message(
-    connection: &mut AnyConnection<'_>,
-    id: MessageId,
-) -> sqlx::Result<Option<MessageRecord>> {
-    let asked = [id.0.into(), PAYLOAD_READ.into()];
-    let Some(message) = connection.rows::<MessageRecord>(&MESSAGE, &asked).await?.pop() else { return Ok(None) };
-    let id = &asked[..1];
-    Ok(Some(MessageRecord {
-        attempt_log: connection.rows(&ATTEMPTS, id).await?,
-        audit: connection.rows(&AUDIT_OF_MESSAGE, id).await?,
-        claim: connection.rows(&NAMING_CLAIM, id).await?.pop(),
-        ..message
-    }))
 }
 
 /// What a setting means for the promise that nothing committed is lost.

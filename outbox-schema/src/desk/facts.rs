@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
-use super::database::whole_message;
+use super::message::whole_message;
 use super::statements::{
     BACKLOG, CURRENT_TERMS, INVALID_TARGET_OF, MESSAGE_CLOCK, ORDERED_BEFORE, ORDERED_DEAD, ORDERED_IN_FLIGHT,
     PAUSED_DESTINATIONS, TERMS_OF_MESSAGE,

@@ -54,7 +54,7 @@ struct Row {
     dead_rows: i64,
     kind: Option<String>,
     name: Option<String>,
-    who: Option<String>,
+    pub(super) who: Option<String>,
     since: Option<String>,
     age_ms: Option<i64>,
     transactions: Option<i64>,

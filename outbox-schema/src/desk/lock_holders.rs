@@ -11,7 +11,7 @@ use crate::{Database, Dialect, MessageId};
 struct Row {
     lock: String,
     session: String,
-    who: String,
+    pub(super) who: String,
 }
 
 /// One sentence for each session, with the statement that ends it. None where this role may not see them. PostgreSQL is asked who

@@ -4,15 +4,18 @@
 
 mod answers;
 mod audits;
+mod author;
 mod by_hand;
 mod cancel;
 mod change;
 mod database;
 mod dead;
+mod dead_letter;
 mod deaths;
 mod destinations;
 mod edit;
 mod edit_all;
+mod error;
 mod facts;
 mod figures;
 mod finding;
@@ -20,10 +23,12 @@ mod halted;
 mod held_back;
 mod invalid_targets;
 mod lock_holders;
+mod message;
 mod message_selection;
 mod messages;
 mod operation;
 mod operations;
+mod port;
 mod progress;
 mod prune;
 mod redrive;
@@ -38,27 +43,19 @@ mod told;
 mod undo;
 mod waiting;
 
-use std::num::NonZeroU32;
-use std::time::Duration;
-
-use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
-
-use crate::MessageId;
-use crate::retention::{Pruned, Retention};
-use crate::sql::lacks_rights;
-use crate::words::{said, words};
-
 pub use answers::{
     Cancelled, CancelledAll, Edited, EditedAll, Left, Purged, Redriven, Refusal, Replay, Replayed, Retried, Skipped,
     Skips, Undoable, Undone,
 };
 pub use audits::{AuditAction, AuditFilter, AuditPage, LOOKED_AT, ListedAudit};
+pub use author::{Author, Pace};
 pub use change::{Change, HeadersBefore, MoveTarget, Unfit};
 pub use dead::GROUPS;
+pub use dead_letter::{DeadLetter, DeadLetterPage};
 pub use deaths::Deaths;
 pub use destinations::{DestinationEntry, HeldUp, Paused, Resumed};
 pub use edit::Revised;
+pub use error::DeskError;
 pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFacts};
 pub use figures::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LONGEST_LATENCY_MS, Span};
 pub use halted::{HaltedKey, HaltedKeyPage, HaltedVitals, KeyCursor};
@@ -69,287 +66,16 @@ pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use operations::{
     OperationEntry, OperationPage, OperationResult, OperationStatus, Operations, Order, Ordered, Stopped,
 };
+pub use port::{ByHand, Desk};
 pub use progress::{Progress, Watch};
 pub use replay::ReplayManner;
 pub use replicas::{
     ChannelRunsBy, Counted, Heartbeat, RefusedSettings, Replica, ReplicaEntry, ReplicaRow, RetentionRunsBy, RunsBy,
 };
 pub use report::{
-    AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, DeadLetter, DeadLetterPage, Length, MessageRecord,
-    NamingClaim, PausedDestination, TenantVitals, TermEntry, Vitals,
+    AttemptEntry, AuditEntry, ChannelVitals, CurrentTerm, DeadGroup, Length, MessageRecord, NamingClaim,
+    PausedDestination, TenantVitals, TermEntry, Vitals,
 };
 pub use selection::{Cursor, DeadLetterFilter, Moment, Selection};
 pub use terms::{TermCursor, TermFilter, TermPage};
 pub use told::{OutcomeMessage, ToldMessage};
-
-/// The questions that operators ask of an outbox. [`Database`](crate::Database) answers for each of the three dialects.
-/// No question writes anything.
-///
-/// `halting` are the channels whose ordering keys halt at a dead letter, as the settings of the fleet say. A replica that is asked
-/// knows them itself.
-#[async_trait]
-pub trait Desk: Send + Sync + std::fmt::Debug {
-    /// The state of the outbox. Reads pending and dead rows, never the history.
-    async fn vitals(&self, halting: &[String]) -> Result<Vitals, DeskError>;
-
-    /// The last terms of all shards, the newest first.
-    async fn terms(&self, limit: u32) -> Result<Vec<TermEntry>, DeskError>;
-
-    /// A message with its attempts, its audit and the claim that names it.
-    async fn message(&self, id: MessageId) -> Result<Option<MessageRecord>, DeskError>;
-
-    /// The same, found by its idempotency key.
-    async fn message_by_key(&self, key: &str) -> Result<Option<MessageRecord>, DeskError>;
-
-    /// Messages without their bodies, the newest first: at most `limit`, with ids below `after`. Looks at 100,000 rows
-    /// at most, and says where it stopped ([`MessagePage::next`]).
-    async fn messages(
-        &self,
-        filter: &MessageFilter,
-        after: Option<MessageId>,
-        limit: u32,
-    ) -> Result<MessagePage, DeskError>;
-
-    /// Dead letters, the most recently dead first: at most `limit`, from the place where an earlier page ended.
-    async fn dead_letters(
-        &self,
-        filter: &DeadLetterFilter,
-        halting: &[String],
-        after: Option<Cursor>,
-        limit: u32,
-    ) -> Result<DeadLetterPage, DeskError>;
-
-    /// Ordering keys that a dead letter halts, by channel and key: at most `limit`, from the place where an earlier page ended. Of
-    /// one channel, or of all that halt. Looks at 100,000 dead letters at most, and says where it stopped.
-    async fn halted_keys(
-        &self,
-        halting: &[String],
-        channel: Option<&str>,
-        after: Option<&KeyCursor>,
-        limit: u32,
-    ) -> Result<HaltedKeyPage, DeskError>;
-
-    /// The dead letters of a selection, counted in groups, the largest group first. For a filter, only the [`GROUPS`]
-    /// groups whose last letter died latest are counted.
-    async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError>;
-
-    /// The messages that a change of a selection means, counted by channel and destination, the largest group first. At most
-    /// [`MESSAGE_GROUPS`] groups are counted. Reads every row that the selection may mean.
-    async fn message_groups(
-        &self,
-        change: MessageChange,
-        selection: &MessageSelection,
-    ) -> Result<Vec<MessageGroup>, DeskError>;
-
-    /// How many messages are past their retention: those that [`ByHand::prune`] would remove, and dead letters that it
-    /// would keep since they halt their ordering key. Reads all rows older than the retention, in small stretches with
-    /// pauses between.
-    async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError>;
-
-    /// Destinations and channels that hold messages up, by name. With `all`, every one that the outbox remembers.
-    async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError>;
-
-    /// What was done over time, by channel.
-    async fn figures(&self, filter: &FiguresFilter) -> Result<FiguresSeries, DeskError>;
-
-    /// Targets that are known to be gone, the last recorded first: at most `limit`, with ids below `after`.
-    async fn invalid_targets(
-        &self,
-        selection: &InvalidTargetSelection,
-        after: Option<i64>,
-        limit: u32,
-    ) -> Result<InvalidTargetPage, DeskError>;
-}
-
-/// The changes that operators make. Each change writes to `outbox_audit` in its own transaction, and raises the
-/// revision of the row. So no earlier claim or mark can touch the row.
-///
-/// A change of many messages goes in small batches with pauses between, so that deliveries go on beside it. A batch is
-/// done whole or not at all.
-///
-/// # Cancel safety
-/// Safe: batches that were committed stay so, and the call can be repeated.
-#[async_trait]
-pub trait ByHand: Send + Sync + std::fmt::Debug {
-    /// Cancels a pending message: it becomes a dead letter with the reason `cancelled`. A message that may be in flight
-    /// is refused.
-    async fn cancel(&self, id: MessageId, author: &Author) -> Result<Cancelled, DeskError>;
-
-    /// Cancels the pending messages of a selection, in the order of their ids. A redrive of dead letters with the reason `cancelled`
-    /// takes it back.
-    async fn cancel_all(&self, selection: &MessageSelection, author: &Author) -> Result<CancelledAll, DeskError> {
-        self.cancel_all_watched(selection, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn cancel_all_watched(
-        &self,
-        selection: &MessageSelection,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<CancelledAll, DeskError>;
-
-    /// Makes messages of a selection due that wait for another attempt, in the order of their ids. By their ids it makes also those
-    /// due that were never tried. Attempts and age go on. What is deferred, due already or in flight is left.
-    async fn retry(&self, selection: &MessageSelection, author: &Author) -> Result<Retried, DeskError> {
-        self.retry_watched(selection, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn retry_watched(
-        &self,
-        selection: &MessageSelection,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Retried, DeskError>;
-
-    /// Gives a dead letter that is still at `revision` another payload, target or headers, and a new idempotency key:
-    /// receivers refuse a key with another body. The message stays a dead letter.
-    async fn edit(&self, id: MessageId, revision: i32, revised: &Revised, author: &Author)
-    -> Result<Edited, DeskError>;
-
-    /// Makes dead letters due again, in the order of their ids, under the same idempotency keys. Their attempts and
-    /// their age start anew, and so does an expiry that has passed.
-    async fn redrive(&self, selection: &Selection, pace: Pace, author: &Author) -> Result<Redriven, DeskError> {
-        self.redrive_watched(selection, pace, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn redrive_watched(
-        &self,
-        selection: &Selection,
-        pace: Pace,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Redriven, DeskError>;
-
-    /// Sends delivered messages again, in the order of their ids, each by a row of its own. The receiver gets the same
-    /// idempotency key, or a new one.
-    async fn replay(
-        &self,
-        selection: &MessageSelection,
-        manner: ReplayManner,
-        author: &Author,
-    ) -> Result<Replayed, DeskError> {
-        self.replay_watched(selection, manner, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn replay_watched(
-        &self,
-        selection: &MessageSelection,
-        manner: ReplayManner,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Replayed, DeskError>;
-
-    /// Makes the same change to each dead letter of a selection, each under a new idempotency key. `watch` follows it.
-    async fn edit_all(
-        &self,
-        selection: &Selection,
-        change: &Change,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<EditedAll, DeskError>;
-
-    /// Undoes a redrive or a replay, for the messages that have not been claimed or attempted since. After a redrive they are
-    /// dead letters as before; the rows of a replay are removed. `operation` is [`Redriven::audit_id`] or
-    /// [`Replayed::audit_id`]. Gives none where neither has that id.
-    async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError> {
-        self.undo_watched(operation, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn undo_watched(
-        &self,
-        operation: i64,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Option<Undone>, DeskError>;
-
-    /// Deletes dead letters and their attempts. Only the audit remembers them.
-    async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError> {
-        self.purge_watched(selection, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn purge_watched(
-        &self,
-        selection: &Selection,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Purged, DeskError>;
-
-    /// Removes the messages that are past their retention, and their attempts, after it has counted them. The audit keeps who did it,
-    /// not the messages. `watch` follows it.
-    async fn prune(&self, retention: &Retention, author: &Author, watch: Watch<'_>) -> Result<Pruned, DeskError>;
-
-    /// Stops an operation after its present batch, whoever carries it out. What it has changed stays changed. None where there is no
-    /// such operation.
-    async fn stop(&self, operation: i64, author: &Author) -> Result<Option<Stopped>, DeskError>;
-
-    /// Pauses a destination, or a whole channel, for a century at most. None: until an operator resumes it. Messages in
-    /// flight go on. The poller learns of the pause within a second.
-    async fn pause(&self, destination: &str, lasting: Option<Duration>, author: &Author) -> Result<Paused, DeskError>;
-
-    /// Ends every pause of a destination or of a channel, and forgets its failures. Rows that were deferred are due
-    /// again at their own times.
-    async fn resume(&self, destination: &str, author: &Author) -> Result<Resumed, DeskError>;
-
-    /// Forgets targets that are known to be gone. Until then, messages to them become dead letters without an attempt.
-    /// Those dead letters stay until an operator redrives them.
-    async fn clear_invalid_targets(
-        &self,
-        selection: &InvalidTargetSelection,
-        author: &Author,
-    ) -> Result<Cleared, DeskError>;
-}
-
-/// The author of a change, and the reason. The audit keeps both.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Author {
-    /// The name of a person, or of a token.
-    pub who: String,
-    /// The reason, in their words. Empty where they gave none.
-    pub why: String,
-}
-
-/// How fast, and how much, to redrive or to replay.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pace {
-    /// Only this many, those with the lowest ids. None: all.
-    pub canary: Option<NonZeroU32>,
-    /// How many messages come due a second. None: all at once.
-    pub rate: Option<NonZeroU32>,
-}
-
-/// A question or a change that failed.
-#[derive(Debug, thiserror::Error)]
-pub enum DeskError {
-    /// The database did not answer, or refused.
-    #[error("the outbox database {} ({doing}): {}", said(Some(source)), words(source))]
-    Database {
-        /// What the desk was doing.
-        doing: &'static str,
-        /// The words of the database or of its client.
-        source: sqlx::Error,
-    },
-    /// The replica that is asked in place of the database failed, or was not reached.
-    #[error(transparent)]
-    Elsewhere(Box<dyn std::error::Error + Send + Sync>),
-}
-
-impl DeskError {
-    /// Whether the database cannot take a value of the request, such as a text with NUL on PostgreSQL.
-    pub fn is_about_a_value(&self) -> bool {
-        let Self::Database { source: sqlx::Error::Database(error), .. } = self else { return false };
-        // https://www.postgresql.org/docs/current/errcodes-appendix.html (Class 22, Data Exception). MySQL has the same
-        // class.
-        error.code().is_some_and(|code| code.starts_with("22"))
-    }
-
-    /// Whether the database refused because its role lacks a right.
-    pub fn lacks_rights(&self) -> bool {
-        matches!(self, Self::Database { source, .. } if lacks_rights(source))
-    }
-}

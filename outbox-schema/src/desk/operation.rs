@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::statements::{AUDIT, AUDIT_EACH, AUDIT_PART, LOCK_TERMS, NAMED, STANDING, THERE};
 use super::{Author, Refusal, Selection, Skipped};
-use crate::sql::{AnyConnection, Statement, Value};
+use crate::sql::{AnyConnection, Value};
+use crate::statement::Statement;
 use crate::store::wire::{ids_as_json, storable};
 use crate::{MessageId, Status};
 

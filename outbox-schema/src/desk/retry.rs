@@ -6,7 +6,8 @@ use super::statements::{RETRY, WAITS_FOR};
 use super::waiting::{Changing, Chosen, OfWaiting, Tally};
 use super::{MessageChange, MessageSelection, Refusal, Retried, Skipped};
 use crate::MessageId;
-use crate::sql::{AnyConnection, Statement};
+use crate::sql::AnyConnection;
+use crate::statement::Statement;
 use crate::store::wire::ids_as_json;
 
 /// A retry of many messages.

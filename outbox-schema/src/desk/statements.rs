@@ -1,6 +1,6 @@
 //! The statements of the desk, each in three dialects.
 
-use crate::sql::Statement;
+use crate::statement::Statement;
 
 pub(super) const CHANNELS: Statement = statement!("desk/channels");
 pub(super) const TENANTS: Statement = statement!("desk/tenants");

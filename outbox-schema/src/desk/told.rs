@@ -7,7 +7,8 @@ use sqlx::FromRow;
 use super::MessageRecord;
 use crate::MessageId;
 use crate::migrate::Meta;
-use crate::sql::{AnyConnection, Statement};
+use crate::sql::AnyConnection;
+use crate::statement::Statement;
 
 const META: Statement = statement!("migrate/meta");
 const OUTCOMES_OF: Statement = statement!("desk/outcomes_of");

@@ -11,7 +11,8 @@ use super::operations::{Batch, State, Work};
 use super::statements::{OPERATION, OPERATION_PAGE, REPLAY_PAGE, UNDO, UNDOABLE, UNDOABLE_REPLAYS};
 use super::{AuditEntry, Undoable, Undone};
 use crate::retention::{PURGE, PURGE_ATTEMPTS};
-use crate::sql::{AnyConnection, Statement, read};
+use crate::sql::{AnyConnection, read};
+use crate::statement::Statement;
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::operation::{Operation, Standing, lock_terms};
 use super::operations::{Batch, Remaining, Work};
 use super::{MessageChange, MessageSelection, Skipped, Skips};
-use crate::sql::{AnyConnection, Statement};
+use crate::sql::AnyConnection;
+use crate::statement::Statement;
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 

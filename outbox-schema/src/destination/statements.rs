@@ -1,6 +1,6 @@
 //! The statements about destinations, each in three dialects.
 
-use crate::sql::Statement;
+use crate::statement::Statement;
 
 pub(super) const DUE: Statement = statement!("destinations/due");
 pub(super) const LOCKED: Statement = statement!("destinations/locked");

@@ -6,7 +6,8 @@ use std::time::Duration;
 use sqlx::FromRow;
 
 use super::{Figures, FiguresRow};
-use crate::sql::{AnyConnection, AnyTransaction, Statement, Value, while_doing, write};
+use crate::sql::{AnyConnection, AnyTransaction, Value, while_doing, write};
+use crate::statement::Statement;
 use crate::store::wire::millis_i64;
 use crate::{Database, DeskError, Shard};
 

@@ -23,8 +23,8 @@ const DESTINATIONS: u32 = 1_000;
 
 #[derive(Debug, FromRow)]
 struct Row {
-    id: i64,
-    status: String,
+    pub(super) id: i64,
+    pub(super) status: String,
     overdue_ms: Option<i64>,
     young: i64,
 }

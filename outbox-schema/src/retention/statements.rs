@@ -1,6 +1,6 @@
 //! The statements of retention, each in three dialects.
 
-use crate::sql::Statement;
+use crate::statement::Statement;
 
 pub(super) const PRUNE_PAGE: Statement = statement!("retention/prune_page");
 pub(crate) const PRUNE_LOCK: Statement = statement!("retention/prune_lock");

@@ -1,15 +1,18 @@
 //! Which rights the role of the connection lacks. The files in `grants/` say what each role needs.
 
+mod lacking;
 mod shipped;
 
+use shipped::{Kind, Right};
 use sqlx::{AssertSqlSafe, MySqlConnection};
 
 use crate::session::Session;
-use crate::sql::{AnyTransaction, Statement, lacks_rights, while_doing};
+use crate::sql::{AnyTransaction, while_doing};
+use crate::statement::Statement;
 use crate::{Database, DeskError};
 
+pub(crate) use lacking::lacks_rights;
 pub use shipped::Role;
-use shipped::{Kind, Right};
 
 const WHO: Statement = statement!("migrate/who");
 

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use sqlx::types::Json;
 
-use crate::sql::{AnyConnection, AnyTransaction, IN_A_FUNCTION, Statement};
-use crate::store::due::{CLAIMING, DEFERRING, Header, LookAndClaim, LookedAndClaimed, RowsToClaim};
+use super::header::Header;
+use crate::sql::{AnyConnection, AnyTransaction};
+use crate::statement::{IN_A_FUNCTION, Statement};
+use crate::store::due::{CLAIMING, DEFERRING, LookAndClaim, LookedAndClaimed, RowsToClaim};
 use crate::store::headers::in_order;
 use crate::store::lossy::Lossy;
 use crate::store::rows::{ReadRow, by_channel};

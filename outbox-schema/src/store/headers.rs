@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::header::{Header, Lane};
 use crate::claim::Place;
-use crate::store::due::{Header, Lane, Names, RingPlace};
+use crate::store::due::{Names, RingPlace};
 use crate::store::lossy::Lossy;
 use crate::{MessageId, Revision, WalkStart};
 

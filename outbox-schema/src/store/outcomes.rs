@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::fingerprint::pattern;
 use crate::outcome_target::Texts;
-use crate::sql::{AnyConnection, Statement};
+use crate::sql::AnyConnection;
+use crate::statement::Statement;
 use crate::store::lossy::Lossy;
 use crate::store::steps::{DOUBT, failed};
 use crate::store::wire::{MarkRow, as_json, ids_as_json};

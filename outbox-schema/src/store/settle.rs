@@ -1,11 +1,12 @@
 //! Settling: the rows that earlier terms left in doubt. PostgreSQL decides in a function of its own; what it returns is read here too.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
-use crate::sql::{AnyConnection, Statement, Value};
+use super::unsettled::unsettled;
+use crate::sql::{AnyConnection, Value};
+use crate::statement::Statement;
 use crate::store::outcomes::tell_settled;
-use crate::store::rows::{DecidedRow, UnsettledRow};
+use crate::store::rows::DecidedRow;
 use crate::store::steps::{CRASHED, Decision, DoubtRow, ENDED, failed};
 use crate::store::term::hold;
 use crate::store::wire::{ChannelRow, as_json, ids_as_json};
@@ -20,7 +21,7 @@ const OPEN: Statement = step!("poller/settle_open");
 const RECORD: Statement = step!("poller/settle_record");
 const COUNT: Statement = step!("poller/settle_count");
 const CLAIMS_DELETE: Statement = step!("poller/claims_delete");
-const UNSETTLED: Statement = statement!("poller/unsettled");
+
 const SETTLED: Statement = statement!("poller/settled");
 
 const DOING: &str = "settling claims";
@@ -105,14 +106,4 @@ async fn settled(connection: &mut AnyConnection<'_>, decisions: Vec<Decision>) -
         }
     }
     Ok(written)
-}
-
-/// Rows of claims that wait for their settling time, and when the first of these is over.
-pub(crate) async fn unsettled(
-    connection: &mut AnyConnection<'_>,
-    shard: Shard,
-) -> Result<(Vec<MessageId>, Option<Duration>), StoreError> {
-    let rows: Vec<UnsettledRow> =
-        connection.rows(&UNSETTLED, &[shard.into()]).await.map_err(failed("reading unsettled claims"))?;
-    Ok(UnsettledRow::split(&rows))
 }

@@ -1,10 +1,11 @@
 //! Terms, minted and ended, in the dialects that have no functions of their own. MySQL's statements lock what they read; SQLite's
 //! need not, since whoever writes there has locked the file.
 
+use super::unsettled::unsettled;
 use crate::destination::{DestinationState, MOST_TOLD};
-use crate::sql::{AnyConnection, AnyTransaction, Statement, Value, read, write};
+use crate::sql::{AnyConnection, AnyTransaction, Value, read, write};
+use crate::statement::Statement;
 use crate::store::rows::DestinationRow;
-use crate::store::settle::unsettled;
 use crate::store::steps::{TermRow, failed};
 use crate::store::wire::as_json;
 use crate::store::{OpenedTerm, TermCounts};

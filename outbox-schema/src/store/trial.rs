@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
+use super::header::Header;
 use crate::database::Database;
 use crate::passing::passes;
 use crate::retention::{PRUNE_LOCK, PURGE, PURGE_ATTEMPTS};
-use crate::sql::{AnyConnection, Statement};
+use crate::sql::AnyConnection;
+use crate::statement::Statement;
 use crate::store::StoreError;
 use crate::store::claim::{claim, claim_all, is_made};
-use crate::store::due::{ClaimTerms, Header, LaneLook, LookAndClaim, RowsToClaim};
+use crate::store::due::{ClaimTerms, LaneLook, LookAndClaim, RowsToClaim};
 use crate::store::mysql::MySqlStore;
 use crate::store::postgres::PostgresStore;
 use crate::store::settle::decide;

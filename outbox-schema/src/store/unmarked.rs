@@ -4,7 +4,8 @@
 use serde::Serialize;
 
 use crate::enqueue::millis;
-use crate::sql::{Statement, write};
+use crate::sql::write;
+use crate::statement::Statement;
 use crate::store::wire::as_json;
 use crate::{Database, Mark, StoreError, Verdict};
 
@@ -16,7 +17,7 @@ const DOING: &str = "recording deliveries that cannot be marked";
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     claim: uuid::Uuid,
-    id: i64,
+    pub(super) id: i64,
     number: u32,
     epoch: i64,
     holder: &'a str,

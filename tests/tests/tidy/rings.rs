@@ -56,6 +56,8 @@ impl Crate {
             match word {
                 "{" => depth += 1,
                 "}" => depth -= 1,
+                // `pub(in crate::module)`
+                "(" if next == "in" => place = after(code, place) - 1,
                 "use" if next != "<" => {
                     let end = place + code[place..].iter().position(|token| token == ";").unwrap();
                     let is_public = place > 0 && (at(place - 1) == "pub" || at(place - 1) == ")");

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
-use super::{
-    Editing, OperationResult, Ordered, Purging, Redriving, Removing, Replaying, Retrying, Undoing, Work, carry,
-    carry_for,
-};
+use super::carry::{carry, carry_for};
+use super::entry::{OperationResult, Ordered};
+use super::work::Work;
 use crate::desk::cancel::Cancelling;
+use crate::desk::edit_all::Editing;
+use crate::desk::prune::Removing;
+use crate::desk::redrive::{Purging, Redriving};
+use crate::desk::replay::Replaying;
+use crate::desk::retry::Retrying;
+use crate::desk::undo::Undoing;
 use crate::desk::{Author, Change, DeskError, MessageSelection, Pace, ReplayManner, Selection, Watch};
 use crate::retention::Retention;
 use crate::sql::while_doing;

@@ -9,7 +9,9 @@ use crate::Database;
 use crate::desk::edit::not_json;
 use crate::desk::operation::{Operation, audit, lock_terms, who};
 use crate::desk::{Author, Progress};
-use crate::sql::{AnyConnection, AnyTransaction, Statement, Value, lacks_rights, read, write};
+use crate::rights::lacks_rights;
+use crate::sql::{AnyConnection, AnyTransaction, Value, read, write};
+use crate::statement::Statement;
 use crate::store::wire::millis_i64;
 
 const BEGIN: Statement = statement!("operations/begin");

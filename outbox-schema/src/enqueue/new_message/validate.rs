@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use url::Url;
 
+use super::invalid::InvalidMessage;
 use super::{Kind, NewMessage, SendTime, jsonb};
 use crate::channel_name;
 use crate::enqueue::fcm::{FcmMessage, FcmTarget};
@@ -15,22 +16,6 @@ const KEY_CHARS: usize = 255;
 
 /// The furthest that a time may lie in the future. A later time is a mistake in a unit.
 const FURTHEST: Duration = Duration::from_hours(24 * 366 * 100);
-
-/// The fault of a message that was not inserted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
-pub struct InvalidMessage {
-    /// The column with the fault.
-    pub field: &'static str,
-    /// What is wrong with the column, and what is allowed.
-    pub problem: String,
-}
-
-impl InvalidMessage {
-    pub(crate) fn new(field: &'static str, problem: impl Into<String>) -> Self {
-        Self { field, problem: problem.into() }
-    }
-}
 
 impl NewMessage {
     /// Checks the message as far as that needs no database and no network. [`enqueue`](crate::enqueue()) does this too.

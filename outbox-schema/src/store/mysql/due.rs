@@ -9,10 +9,9 @@ use super::errors::failed;
 use super::looks::Looks;
 use super::{MySqlStore, Step};
 use crate::sql::AnyConnection;
+use crate::store::Header;
 use crate::store::claim::{self, is_made};
-use crate::store::due::{
-    DueRows, Header, LOOKING, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
-};
+use crate::store::due::{DueRows, LOOKING, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim};
 use crate::{ChannelTerms, Message, MessageId, Shard, StoreError, TermId, WalkStart};
 
 impl MySqlStore {

@@ -10,8 +10,9 @@ use sqlx::{AssertSqlSafe, FromRow, MySqlConnection};
 use super::errors::failed;
 use crate::claim::Place;
 use crate::literal::{spelled_text, text};
-use crate::store::due::{Header, LOOKING, Lane, LaneLook, RingPlace, RingStep};
+use crate::store::due::{LOOKING, LaneLook, RingPlace, RingStep};
 use crate::store::headers::{HeaderRow, due_of_keys, headers, in_order, names_of, newest_of, ring_place};
+use crate::store::{Header, Lane};
 use crate::{MessageId, Shard, StoreError, WalkStart};
 
 /// The most branches of a statement. Each opens the table once more.

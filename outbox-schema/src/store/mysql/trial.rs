@@ -4,7 +4,7 @@ use super::looks::Looks;
 use super::mark::write;
 use super::{MySqlStore, Step};
 use crate::sql::AnyConnection;
-use crate::store::due::Header;
+use crate::store::Header;
 use crate::store::steps::MarkGroup;
 use crate::store::trial::{ENQUEUE, LOOK, MARK, MOST, Probe, TrialError, tried};
 use crate::{StoreError, WalkStart};

@@ -6,13 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sqlx::postgres::PgRow;
 
-use super::claim::{Claim, DueMessage, READING, apart};
+use super::claim::{self, Claim, DueMessage, READING, apart};
 use super::errors::{failed, fenced, is_lost};
 use super::looks::{self, Look, headers, keys_step, lanes_step};
-use super::{PostgresStore, claim, names};
+use super::{PostgresStore, names};
+use crate::store::Header;
 use crate::store::due::{
-    CLAIMING, DEFERRING, DueRows, Header, LOOKING, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep,
-    RowsToClaim,
+    CLAIMING, DEFERRING, DueRows, LOOKING, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
 };
 use crate::store::headers::newest_of;
 use crate::store::rows::by_channel;

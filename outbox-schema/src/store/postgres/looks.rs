@@ -11,7 +11,8 @@ use sqlx::{Decode, Encode, Postgres, Row, Type};
 
 use super::errors::failed;
 use crate::claim::Place;
-use crate::store::due::{Header, LOOKING, Lane, LaneLook, Names, RingPlace, RingStep};
+use crate::store::due::{LOOKING, LaneLook, Names, RingPlace, RingStep};
+use crate::store::{Header, Lane};
 use crate::{MessageId, Revision, Shard, StoreError, WalkStart};
 
 /// The statement of a look, with its parameters.

@@ -7,8 +7,7 @@ use std::time::Instant;
 use sqlx::{Executor, PgConnection, PgPool};
 use tokio::sync::watch;
 
-use crate::database::HOLDS_STILL;
-use crate::silence::{acquire, answers, distrust};
+use crate::silence::{HOLDS_STILL, acquire, answers, distrust};
 
 /// A connection that is kept from one call to the next, for a caller that makes one call at a time.
 #[derive(Debug, Clone)]

@@ -23,7 +23,7 @@ use crate::silence::distrust;
 use crate::sql::AnyConnection;
 use crate::store::rows::DecidedRow;
 use crate::store::term::{DESTINATIONS_KNOWN, destinations, release, states};
-use crate::store::{Decided, OpenedTerm, Settlement, TermCounts, Wakeups, dead, outcomes, settle, unmarked};
+use crate::store::{Decided, OpenedTerm, Settlement, TermCounts, Wakeups, dead, outcomes, settle, unmarked, unsettled};
 use crate::{
     ChannelTerms, ClaimId, Database, Epoch, Holder, InDoubtPolicy, Mark, MessageId, Shard, Store, StoreError, TermEnd,
     TermId,
@@ -72,7 +72,7 @@ async fn begun(connection: &mut PgConnection, shard: Shard, holder: &Holder) -> 
         .map_err(|error| failed(BEGINNING, error))?;
     let destinations = AnyConnection::Postgres(&mut *connection).rows(&DESTINATIONS_KNOWN, &[MOST_TOLD.into()]).await;
     let destinations = states(destinations.map_err(|error| failed(BEGINNING, error))?);
-    let (unsettled, _) = settle::unsettled(&mut AnyConnection::Postgres(connection), shard).await?;
+    let (unsettled, _) = unsettled::unsettled(&mut AnyConnection::Postgres(connection), shard).await?;
     Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, destinations })
 }
 

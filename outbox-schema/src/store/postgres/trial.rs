@@ -9,8 +9,9 @@ use super::looks::{self, Look, headers, keys_step, lanes_step};
 use super::mark::mark_in_trial;
 use super::{PostgresStore, begun, ended, settled};
 use crate::sql::AnyConnection;
+use crate::store::Header;
 use crate::store::TermCounts;
-use crate::store::due::{CLAIMING, Header, LOOKING, RowsToClaim};
+use crate::store::due::{CLAIMING, LOOKING, RowsToClaim};
 use crate::store::trial::{CLAIM, ENQUEUE, LOOK, MARK, MOST, Probe, SETTLE, TERM, TrialError, prune, tried};
 use crate::{ClaimId, StoreError, TermEnd, TermId, WalkStart};
 

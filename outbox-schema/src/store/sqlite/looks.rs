@@ -3,9 +3,10 @@
 use sqlx::SqliteConnection;
 
 use super::errors::failed;
-use crate::store::due::{Header, LOOKING, Lane, LaneLook, RingPlace, RingStep};
+use crate::store::due::{LOOKING, LaneLook, RingPlace, RingStep};
 use crate::store::headers::{HeaderRow, Start, due_of_keys, headers, in_order, names_of, newest_of, ring_place};
 use crate::store::wire::{as_json, ids_as_json};
+use crate::store::{Header, Lane};
 use crate::{MessageId, Shard, StoreError, WalkStart};
 
 /// A lane by its names, which are bytes, and where a look at it begins.

@@ -6,7 +6,7 @@ use super::SqliteStore;
 use super::looks::Looks;
 use super::mark::write;
 use crate::sql::AnyConnection;
-use crate::store::due::Header;
+use crate::store::Header;
 use crate::store::steps::MarkGroup;
 use crate::store::trial::{ENQUEUE, LOOK, MARK, MOST, Probe, TrialError, tried};
 use crate::{StoreError, WalkStart};

@@ -1,37 +1,10 @@
-//! TLS of connections: verified beyond this machine, unless the URL says otherwise.
+//! Servers are verified beyond this machine, unless the URL says otherwise.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use url::Url;
-
-use crate::sql::{Statement, read, while_doing};
-use crate::{Database, DeskError};
-
-const ENCRYPTED: Statement = statement!("desk/encrypted");
-
-/// How connections to a server are protected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tls {
-    /// Connections are encrypted, and the server has shown a certificate of an authority that is trusted.
-    Verified,
-    /// Connections are encrypted, and nobody has looked at the server's certificate.
-    Unverified,
-    /// Connections are in the clear.
-    None,
-}
-
-impl fmt::Display for Tls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Verified => "TLS: verified",
-            Self::Unverified => "TLS: unverified",
-            Self::None => "TLS: none",
-        })
-    }
-}
 
 /// Whether what is sent to `host` stays on this machine.
 pub fn is_this_machine(host: &str) -> bool {
@@ -68,12 +41,12 @@ pub(crate) fn of_mysql(url: &str, options: MySqlConnectOptions) -> (MySqlConnect
     (options.ssl_mode(MySqlSslMode::VerifyIdentity), true)
 }
 
-fn postgres_is_near(options: &PgConnectOptions) -> bool {
+pub(super) fn postgres_is_near(options: &PgConnectOptions) -> bool {
     let host = options.get_host();
     options.get_socket().is_some() || host.starts_with('/') || is_this_machine(host)
 }
 
-fn mysql_is_near(options: &MySqlConnectOptions) -> bool {
+pub(super) fn mysql_is_near(options: &MySqlConnectOptions) -> bool {
     options.get_socket().is_some() || is_this_machine(options.get_host())
 }
 
@@ -101,38 +74,6 @@ pub fn own_authority(text: &str, cure: &str) -> Option<String> {
 pub const NO_AUTHORITY: &str = "give the server one that is none, by `openssl req -x509 … -addext \
     basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST`, or one that an authority has signed (docs/deploy.md, \
     \"Certificates of your own\")";
-
-impl Database {
-    /// Whether what is sent to the database stays on this machine.
-    pub fn is_near(&self) -> bool {
-        match self {
-            Self::Postgres(pool) => postgres_is_near(&pool.connect_options()),
-            Self::MySql(pool) => mysql_is_near(&pool.connect_options()),
-            Self::Sqlite(_) => true,
-        }
-    }
-
-    /// How the connections are protected. None for a file.
-    pub async fn tls(&self) -> Result<Option<Tls>, DeskError> {
-        let verified = match self {
-            Self::Postgres(pool) => {
-                matches!(pool.connect_options().get_ssl_mode(), PgSslMode::VerifyCa | PgSslMode::VerifyFull)
-            }
-            Self::MySql(pool) => {
-                matches!(pool.connect_options().get_ssl_mode(), MySqlSslMode::VerifyCa | MySqlSslMode::VerifyIdentity)
-            }
-            Self::Sqlite(_) => return Ok(None),
-        };
-        let rows: Vec<(String, String)> =
-            read(self, &ENCRYPTED, &[]).await.map_err(while_doing("asking whether the connection is encrypted"))?;
-        let encrypted = rows.first().is_some_and(|(_, cipher)| !cipher.is_empty());
-        Ok(Some(match (encrypted, verified) {
-            (true, true) => Tls::Verified,
-            (true, false) => Tls::Unverified,
-            (false, _) => Tls::None,
-        }))
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,156 @@
+//! Operations as they are listed, and going on with those that wait.
+
+use async_trait::async_trait;
+
+use super::carry;
+use super::entry::{OperationEntry, OperationPage, OperationResult, OperationStatus, Row, Stopped};
+use super::record::{self, State};
+use super::work::Work;
+use crate::desk::cancel::Cancelling;
+use crate::desk::edit_all::Editing;
+use crate::desk::messages::among;
+use crate::desk::operation::audit;
+use crate::desk::prune::Removing;
+use crate::desk::redrive::{Purging, Redriving};
+use crate::desk::replay::Replaying;
+use crate::desk::retry::Retrying;
+use crate::desk::undo::Undoing;
+use crate::desk::{Author, DeskError, MessageFilter, MessageSummary};
+use crate::sql::{AnyTransaction, Value, read, while_doing};
+use crate::statement::Statement;
+use crate::{Database, MessageId};
+
+const WAITING: Statement = statement!("operations/waiting");
+const LIST: Statement = statement!("operations/list");
+
+/// Goes on with operations in place of whoever ordered them. [`Database`] does it for each of the three dialects.
+#[async_trait]
+pub trait Operations: Send + Sync + std::fmt::Debug {
+    /// Operations that nobody carries out and this release can, the oldest first: at most `limit`.
+    async fn waiting(&self, limit: u32) -> Result<Vec<i64>, DeskError>;
+
+    /// Goes on with one of them, to its end or for as long as `goes_on` says. Whoever comes second does nothing.
+    ///
+    /// # Cancel safety
+    /// Safe: a batch is done whole or not at all, and another process goes on some seconds later.
+    async fn go_on(&self, id: i64, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<(), DeskError>;
+}
+
+/// Does what is the same for the work of an action, whatever its type. An action of another release is no work of this one.
+macro_rules! work_of {
+    ($action:expr, $do:ident ! ( $($more:expr),* ), else $otherwise:expr) => {
+        match $action {
+            Redriving::ACTION => $do!(Redriving, Redrive $(, $more)*),
+            Replaying::ACTION => $do!(Replaying, Replay $(, $more)*),
+            Cancelling::ACTION => $do!(Cancelling, Cancel $(, $more)*),
+            Retrying::ACTION => $do!(Retrying, Retry $(, $more)*),
+            Editing::ACTION => $do!(Editing, Edit $(, $more)*),
+            Undoing::ACTION => $do!(Undoing, Undo $(, $more)*),
+            Purging::ACTION => $do!(Purging, Purge $(, $more)*),
+            Removing::ACTION => $do!(Removing, Prune $(, $more)*),
+            _ => $otherwise,
+        }
+    };
+}
+
+#[async_trait]
+impl Operations for Database {
+    async fn waiting(&self, limit: u32) -> Result<Vec<i64>, DeskError> {
+        let waiting: Vec<(i64, String)> =
+            read(self, &WAITING, &[]).await.map_err(while_doing("looking for operations that wait"))?;
+        // Those that only another release can carry out must not stand before the others.
+        let known = waiting.into_iter().filter(|(_, action)| is_known(action)).map(|(id, _)| id);
+        Ok(known.take(limit as usize).collect())
+    }
+
+    async fn go_on(&self, id: i64, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<(), DeskError> {
+        go_on(self, id, goes_on).await.map_err(while_doing("going on with an operation"))
+    }
+}
+
+/// Whether this release can carry out operations of that action.
+fn is_known(action: &str) -> bool {
+    macro_rules! known {
+        ($work:ty, $result:ident) => {
+            true
+        };
+    }
+    work_of!(action, known!(), else false)
+}
+
+async fn go_on(database: &Database, id: i64, goes_on: &(dyn Fn() -> bool + Sync)) -> sqlx::Result<()> {
+    let Some(state) = State::of(database, id).await? else { return Ok(()) };
+    macro_rules! carried {
+        ($work:ty, $result:ident) => {
+            carry::go_on::<$work>(database, id, &state, goes_on).await
+        };
+    }
+    // It waits for a poller that knows what it is.
+    work_of!(state.action.as_str(), carried!(), else Ok(()))
+}
+
+/// The result of an operation, or what it has done so far.
+pub(super) async fn result(database: &Database, id: i64) -> sqlx::Result<Option<OperationResult>> {
+    let Some(state) = State::of(database, id).await? else { return Ok(None) };
+    macro_rules! told {
+        ($work:ty, $result:ident) => {
+            state.work::<$work>().ok().map(|work| OperationResult::$result(work.done()))
+        };
+    }
+    Ok(work_of!(state.action.as_str(), told!(), else None))
+}
+
+impl Database {
+    /// Operations, the newest first: at most `limit`, with ids below `after`.
+    ///
+    /// # Errors
+    /// The database did not answer, or refused.
+    pub async fn operations(&self, after: Option<i64>, limit: u32) -> Result<OperationPage, DeskError> {
+        let most = i64::from(limit) + 1;
+        let rows: Vec<Row> = read(self, &LIST, &[Value::Number(after), most.into()])
+            .await
+            .map_err(while_doing("reading the operations"))?;
+        let more = rows.len() > limit as usize;
+        let operations: Vec<_> = rows.into_iter().take(limit as usize).map(OperationEntry::from).collect();
+        let next = operations.last().filter(|_| more).map(|last| last.id);
+        Ok(OperationPage { operations, next })
+    }
+
+    /// One operation, with what it did.
+    ///
+    /// # Errors
+    /// The database did not answer, or refused.
+    pub async fn operation(&self, id: i64) -> Result<Option<OperationEntry>, DeskError> {
+        let doing = || while_doing("reading an operation");
+        let rows: Vec<Row> = read(self, &LIST, &[id.saturating_add(1).into(), 1.into()]).await.map_err(doing())?;
+        let Some(row) = rows.into_iter().find(|row| row.id == id) else { return Ok(None) };
+        Ok(Some(OperationEntry { result: result(self, id).await.map_err(doing())?, ..row.into() }))
+    }
+}
+
+impl Database {
+    /// The messages with these ids as they are now, without their bodies. Those that are not there any more are left out.
+    ///
+    /// # Errors
+    /// The database did not answer, or refused.
+    pub async fn summaries(&self, ids: &[MessageId]) -> Result<Vec<MessageSummary>, DeskError> {
+        let found = among(self, ids, &MessageFilter::default()).await;
+        found.map_err(while_doing("reading messages"))
+    }
+}
+
+/// Stops an operation that is open. None where there is no such operation.
+pub(crate) async fn stop(database: &Database, id: i64, author: &Author) -> sqlx::Result<Option<Stopped>> {
+    if State::of(database, id).await?.is_none() {
+        return Ok(None);
+    }
+    let mut transaction = AnyTransaction::to_write(database).await?;
+    let mut connection = transaction.connection();
+    let stopped = record::end(&mut connection, id, OperationStatus::Stopped, None).await?;
+    if stopped {
+        let details = serde_json::json!({ "operation": id }).to_string();
+        audit(&mut connection, "stop", None, &details, author).await?;
+    }
+    transaction.commit().await?;
+    Ok(Some(Stopped { stopped }))
+}
