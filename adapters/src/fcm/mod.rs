@@ -25,17 +25,19 @@ use tokio::time::Instant;
 use url::Url;
 
 use self::key_file::KeyFile;
-pub use self::response::RETRY_FLOOR;
 use self::response::{CHANNEL_WAIT, Fault};
-pub use self::settings::Settings;
 use self::token::{Source, Token, Tokens};
 use crate::adapter::{Adapter, Answer, Delivery, Permit};
 use crate::setup::{Setup, SetupError, connect_patience, kept};
 use crate::transport::connections::{Connections, Request};
-use crate::transport::exchange::{HeadAlone, NoAnswer, Read};
+use crate::transport::exchange::{HeadAlone, Read};
 use crate::transport::network::Guard;
 use crate::transport::network::tls::Tls;
+use crate::transport::no_answer::NoAnswer;
 use crate::witness::Witness;
+
+pub use self::response::RETRY_FLOOR;
+pub use self::settings::Settings;
 
 /// How long the rate takes to rise from zero after a rest
 /// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).

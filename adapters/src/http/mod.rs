@@ -7,6 +7,7 @@ mod cloudevents;
 mod headers;
 mod request;
 mod response;
+mod rules;
 mod settings;
 mod signing;
 mod statuses;
@@ -21,6 +22,7 @@ use tokio::time::{Instant, timeout};
 use url::Url;
 
 pub use self::headers::{CLIENT_HEADER, check_header, check_headers, check_row_header};
+use self::rules::Rules;
 pub use self::settings::{
     Auth, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings, Targets,
 };
@@ -40,7 +42,7 @@ pub struct HttpChannel {
     connections: Connections,
     guard: Arc<Guard>,
     composer: request::Composer,
-    rules: statuses::Rules,
+    rules: Rules,
     timeout: Duration,
     at_most_once: bool,
     keeps_answers: bool,
@@ -78,7 +80,7 @@ impl HttpChannel {
         };
         let (patience, kept) = (connect_patience(timeout), kept(at_most_once, settings.max_connection_age));
         let connections = Connections::new(HeadAlone::MayBeActedUpon, Arc::clone(&guard), tls, patience, kept);
-        let rules = statuses::Rules::new(settings);
+        let rules = Rules::new(settings);
         Ok(Self { connections, guard, composer, rules, timeout, at_most_once, keeps_answers: false })
     }
 

@@ -5,7 +5,8 @@ use hyper::header::LOCATION;
 use outbox_schema::{DeadReason, Identity, Outcome};
 use url::Url;
 
-use super::statuses::{Ruled, Rules};
+use super::rules::Rules;
+use super::statuses::Ruled;
 use crate::retry_after::retry_after;
 use crate::transport::exchange::Read;
 

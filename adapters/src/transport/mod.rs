@@ -3,3 +3,4 @@
 pub(crate) mod connections;
 pub(crate) mod exchange;
 pub(crate) mod network;
+pub(crate) mod no_answer;

@@ -9,7 +9,6 @@ use outbox_schema::Database;
 use serde::Serialize;
 use sqlx::{MySqlPool, PgPool};
 
-use super::measure::LOOK;
 use super::number::float;
 
 /// The longest wait for the report of a server process.
@@ -88,3 +87,6 @@ impl Counters {
         }
     }
 }
+
+/// How often the bench looks how many messages were delivered.
+pub(super) const LOOK: Duration = Duration::from_millis(20);

@@ -15,9 +15,7 @@ use super::part::receiver::Receiver;
 use super::part::{Orders, Part, bare, poster};
 use super::replicas::{Manner, Replicas};
 use super::usage::Usage;
-
-/// How often the bench looks how many messages were delivered.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
+use crate::counters::LOOK;
 
 /// The longest time without a delivery. After that the bench gives up.
 const STALL: Duration = Duration::from_mins(1);

@@ -12,7 +12,7 @@ use clap_complete::{CompleteEnv, Shell};
 use outbox_schema::desk::{DeadLetterFilter, Selection};
 
 use super::session::OutboxAccess;
-use super::{Global, settings};
+use super::settings::{Global, settings};
 use outbox_dispatcher::config::{Config, parse_assignment};
 use outbox_dispatcher::text::print_as_it_is;
 
@@ -140,7 +140,7 @@ fn read(words: impl Iterator<Item = OsString>) -> Global {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command_line;
+    use crate::commands::command_line;
 
     /// What is offered for the last of these words.
     fn offered(words: &[String]) -> Vec<String> {

@@ -24,12 +24,14 @@ use url::{Position, Url};
 use super::Request;
 use super::body::{Body, Offer};
 use super::heard::{Heard, Listened};
-use super::pool::{First, Kept, OneAtATime, Opened, Opening, Pool, Way};
+use super::kept::Kept;
+use super::pool::{First, OneAtATime, Opened, Opening, Pool, Way};
 use super::streams::{Rounds, drive, greeted};
 use crate::setup;
-use crate::transport::exchange::{HeadAlone, NoAnswer, timed_out, unanswered, ungreeted};
+use crate::transport::exchange::{HeadAlone, unanswered, ungreeted};
 use crate::transport::network::allowance::{Allowance, Counted, Hold};
 use crate::transport::network::dial::Dialer;
+use crate::transport::no_answer::{NoAnswer, timed_out};
 use crate::witness::{SeenAnswer, SeenRequest, seen_headers};
 
 /// Requests that a connection takes before the server has said how many it takes at a time. The server says so in its

@@ -13,10 +13,11 @@ use tokio::time::Instant;
 
 use super::body::Body;
 use super::heard::Heard;
+use super::kept::Kept;
 use super::streams::Streams;
 use crate::setup::POOL_IDLE;
-use crate::transport::exchange::NoAnswer;
 use crate::transport::network::allowance::Hold;
+use crate::transport::no_answer::NoAnswer;
 
 /// The most requests at a time on one HTTP/2 connection.
 const STREAMS: usize = 100;
@@ -29,15 +30,6 @@ pub(super) type Opening = Shared<BoxFuture<'static, Result<Opened, NoAnswer>>>;
 pub(super) enum Opened {
     Http1(First),
     Http2(http2::SendRequest<Body>, Arc<Hold>, Streams),
-}
-
-/// How long connections are kept.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Kept {
-    /// A connection of HTTP/1 that was idle for so long is not used again.
-    pub(crate) idle: Duration,
-    /// A connection of this age takes no more requests: the name of its host may have moved.
-    pub(crate) age: Duration,
 }
 
 /// A connection that takes one request at a time.

@@ -19,9 +19,10 @@ use url::{Host, Url};
 
 use super::allowance::{Allowance, Limited};
 use super::resolver::{Lookup, ResolveError, Resolver, System};
+use super::wire::{Tcp, Wire};
 use super::{Guard, port_of, tls};
 use crate::setup::origin;
-use crate::transport::exchange::NoAnswer;
+use crate::transport::no_answer::NoAnswer;
 
 /// How long an address may take before the next one is tried beside it (RFC 8305, 5).
 const STAGGER: Duration = Duration::from_millis(250);
@@ -33,13 +34,7 @@ const KEEPALIVE_TRIES: u32 = 3;
 /// How long the peer may leave written data untaken before the connection is closed, in milliseconds.
 const UNTAKEN_MS: u32 = 30_000;
 
-/// A connection, encrypted or not.
-pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
-
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
-
-/// A connection without TLS.
-pub(crate) type Tcp = Limited<TcpStream>;
 
 /// A connection that was made.
 pub(crate) struct Dialled {

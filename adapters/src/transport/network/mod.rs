@@ -12,6 +12,7 @@ mod own_authority;
 mod ranges;
 pub(crate) mod resolver;
 pub(crate) mod tls;
+mod wire;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 

@@ -12,7 +12,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use url::Url;
 
-use super::dial::{Tcp, Wire};
+use super::wire::{Tcp, Wire};
 
 /// The TLS of a channel.
 pub(crate) struct Tls {

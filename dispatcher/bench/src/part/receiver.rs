@@ -7,27 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 use super::book::{Arrivals, Book, begin, current, enter};
+use super::kind::Kind;
 use super::{Orders, Part, push, say};
-
-/// The kind of the receiver.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) enum Kind {
-    /// Webhooks, over plain HTTP/1.1.
-    Webhooks {
-        /// The time from a request to its answer.
-        thinking: Duration,
-        /// Whether to listen at all addresses of loopback, each of them a host of its own.
-        hosts: bool,
-    },
-    /// A stand-in for FCM.
-    Fcm,
-}
 
 /// A receiver, as the bench sees it.
 #[derive(Debug)]

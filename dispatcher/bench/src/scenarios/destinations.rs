@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpSocket;
 
+use crate::counters::LOOK;
 use crate::grounds::Site;
-use crate::measure::{Bench, LOOK, epoch};
+use crate::measure::{Bench, epoch};
 use crate::number::{float, median_of};
 use crate::pace::Pace;
-use crate::part::receiver::{Kind, Receiver};
+use crate::part::kind::Kind;
+use crate::part::receiver::Receiver;
 use crate::replicas::{Manner, Replicas};
 use crate::report::{Figure, Unit};
 use crate::rows::{self, Rows};

@@ -96,7 +96,7 @@ async fn first(bench: &mut Bench<'_>, site: &Site, replicas: &mut Replicas, writ
     bench.receiver.begin_mixed().await?;
     while epoch(&site.database).await? == 0 {
         replicas.check()?;
-        tokio::time::sleep(crate::measure::LOOK).await;
+        tokio::time::sleep(crate::counters::LOOK).await;
     }
     if write {
         rows::insert(&site.database, Rows::Due, 1, &bench.receiver.url).await?;

@@ -1,6 +1,9 @@
 //! The questions that an operator asks of a replica.
 
 use async_trait::async_trait;
+use outbox_dispatcher::admin::api::{
+    ByKey, CountBody, DestinationQuery, InvalidTargetFilter, OrderingKeyFilter, Page, PruneBody,
+};
 use outbox_schema::desk::{
     Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DestinationEntry, FiguresFilter, FiguresSeries, HaltedKeyPage,
     InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageChange, MessageFilter, MessageGroup, MessagePage,
@@ -8,21 +11,9 @@ use outbox_schema::desk::{
 };
 use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{Desk, DeskError, MessageId};
-use serde::Serialize;
 
+use super::filtered::Filtered;
 use super::{Replica, if_there};
-use outbox_dispatcher::admin::api::{
-    ByKey, CountBody, DestinationQuery, InvalidTargetFilter, OrderingKeyFilter, Page, PruneBody,
-};
-
-/// A filter, and the page of the findings to return.
-#[derive(Serialize)]
-pub(super) struct Filtered<'a, F> {
-    #[serde(flatten)]
-    pub(super) filter: &'a F,
-    #[serde(flatten)]
-    pub(super) page: Page,
-}
 
 #[async_trait]
 impl Desk for Replica {

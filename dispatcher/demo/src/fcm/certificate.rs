@@ -10,7 +10,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use super::write;
+use super::files::write;
 
 /// What speaks TLS for those names, and the authority's certificate in PEM. The authority's key is kept in the directory:
 /// who trusts it goes on trusting one that is started there again.

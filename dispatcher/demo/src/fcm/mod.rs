@@ -10,6 +10,7 @@ mod answer;
 mod certificate;
 mod command;
 mod connections;
+mod files;
 mod lingering;
 mod message;
 mod routes;
@@ -31,12 +32,14 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
 
+use self::shared::Shared;
+use self::tokens::Tokens;
+use crate::fcm::files::write;
+
 pub use self::answer::MANNERS;
 pub(crate) use self::command::{FcmArgs, serve};
-use self::shared::Shared;
 pub use self::shared::{Behaviour, Counts, Quota, Received, Shown};
 pub use self::tokens::PROJECT;
-use self::tokens::Tokens;
 
 /// Requests at a time on a connection
 /// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
@@ -193,10 +196,6 @@ impl StandIn {
     pub fn counts(&self) -> Counts {
         self.shared.counts()
     }
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// Takes the directory for as long as the file is open: a second one there would replace the key file of the first.
