@@ -25,3 +25,6 @@ where
     });
     seen.await.unwrap_or_else(|_| panic!("waited {:?} in vain: {what}", began.elapsed()))
 }
+
+/// Far longer than anything takes: the machine may be busy with other tests.
+pub const PATIENCE: Duration = Duration::from_mins(5);

@@ -13,13 +13,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
+use crate::eventually::eventually;
 use crate::invariants::Limits;
 use crate::servers::process_state;
 use crate::tables::Tables;
-use crate::{eventually, outbox_binary, outbox_binary_with_fault_points};
+use crate::{outbox_binary, outbox_binary_with_fault_points};
 
-/// Far longer than anything takes: the machine may be busy with other tests.
-pub const PATIENCE: Duration = Duration::from_mins(5);
+pub use crate::eventually::PATIENCE;
 
 /// The settings of a fleet with one channel, `http`.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::application::Application;
-use crate::eventually;
-use crate::fleet::{Fleet, PATIENCE, Settings};
+use crate::eventually::{PATIENCE, eventually};
+use crate::fleet::{Fleet, Settings};
 use crate::invariants::{self, Accounts, Report};
 use crate::receiver::Receiver;
 use crate::servers::TestDatabase;

@@ -8,8 +8,7 @@ use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, FromRow};
 
-use crate::eventually;
-use crate::fleet::PATIENCE;
+use crate::eventually::{PATIENCE, eventually};
 
 /// Reads the tables of one outbox, as its owner.
 #[derive(Debug, Clone)]

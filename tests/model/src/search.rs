@@ -6,9 +6,9 @@ use std::time::Instant;
 use stateright::{Checker, HasDiscoveries, Model};
 
 use super::Protocol;
-use super::promises::Promise;
 use super::state::State;
 use super::steps::Step;
+use crate::promise::Promise;
 
 /// Searches all that can happen, and says how much that was.
 ///

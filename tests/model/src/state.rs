@@ -1,6 +1,6 @@
 //! What the model keeps in mind: the lease store, the tables, the memories of the processes, and what the receiver saw.
 
-use super::promises::Promise;
+use crate::promise::Promise;
 
 /// Replicas of the fleet.
 pub const REPLICAS: usize = 3;

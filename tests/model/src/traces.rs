@@ -2,12 +2,12 @@
 //! and without the guard, and replay it on real databases.
 
 use super::guards::Guard;
-use super::promises::Promise;
 use super::steps::Step::{
     self, Accept, BeginTerm, Claim, ClaimUnanswered, Deliver, Edit, Forget, Gate, HandOver, Look, Mark, MarkUnanswered,
     Refuse, Release, Select, SelectUnseen, Settle, Unseen,
 };
 use super::{Faults, Policy, Protocol};
+use crate::promise::Promise;
 
 /// Three terms, two rows at a time; only the lease fails.
 pub const CALM: Protocol = Protocol {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use outbox_dispatcher::term::leadership::longest_campaign_pause;
 
 use super::{Figures, Machine};
-use crate::eventually;
-use crate::fleet::{Fleet, PATIENCE, Place, Poller, Settings};
+use crate::eventually::{PATIENCE, eventually};
+use crate::fleet::{Fleet, Place, Poller, Settings};
 use crate::invariants::{Report, changes_under_load, hand_overs_under_load, pollers};
 use crate::receiver::Request;
 use crate::servers::TestDatabase;

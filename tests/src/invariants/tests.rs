@@ -3,6 +3,9 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use super::*;
+use crate::fleet::Led;
+use crate::receiver::Request;
+use crate::tables::{AttemptRow, ClaimRow, MessageRow, Newest, TermRow};
 
 /// Longer than a check takes.
 const MOMENT: Duration = Duration::from_secs(30);

@@ -1,7 +1,7 @@
 //! Marks: one marker for each process, which repeats a mark until it has an answer.
 
 use crate::guards::Guard;
-use crate::promises::Promise;
+use crate::promise::Promise;
 use crate::state::{Attempt, BUDGET, Message, Outcome, Stage, State, Status};
 use crate::{Faults, Policy, Protocol};
 

@@ -1,7 +1,7 @@
 //! An attempt, from the gate to its outcome.
 
 use crate::guards::Guard;
-use crate::promises::Promise;
+use crate::promise::Promise;
 use crate::state::{Attempt, Claim, Outcome, Stage, State, Status};
 use crate::{Faults, Protocol};
 

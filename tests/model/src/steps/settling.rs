@@ -1,11 +1,10 @@
 //! Settling: beside the loop, by the term that the term row says.
 
+use super::leading::open_term;
 use crate::guards::Guard;
-use crate::promises::Promise;
+use crate::promise::Promise;
 use crate::state::{Claim, MESSAGES, Message, Stage, State};
 use crate::{Faults, Protocol};
-
-use super::leading::open_term;
 
 impl Protocol {
     pub(super) fn settle(&self, state: &State, replica: usize, term: usize) -> Option<State> {

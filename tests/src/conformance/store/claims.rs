@@ -3,38 +3,16 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use outbox_schema::store::due::{ClaimTerms, Header, Lane, LookAndClaim, RowsToClaim};
+use outbox_schema::store::due::{ClaimTerms, Lane, LookAndClaim, RowsToClaim};
 use outbox_schema::{
-    ChannelTerms, ClaimId, DeadReason, Message, MessageId, Revision, Shard, StoreError, TermId, Verdict, WalkStart,
+    ChannelTerms, ClaimId, DeadReason, MessageId, Revision, Shard, StoreError, TermId, Verdict, WalkStart,
 };
 use sqlx::{AssertSqlSafe, Connection as _};
 
-use crate::eventually;
-
+use super::claiming::{claim, held};
 use super::due::{SHARD, all_due, all_keys, behind, shown, write};
 use super::{Ask, Dialect, Outbox, delivered, http, ids, mark, once, seen, terms};
-
-pub(super) async fn claim(
-    outbox: &Outbox,
-    term: &TermId,
-    channels: &[ChannelTerms],
-    headers: &[Header],
-) -> Vec<Message> {
-    let rows = seen(headers);
-    let request = RowsToClaim { claim: ClaimId::mint(), rows: &rows, terms: &terms(channels) };
-    outbox.due().claim_rows(term, &request).await.unwrap()
-}
-
-/// The rows that the claims hold, in order.
-pub(super) async fn held(outbox: &Outbox) -> Vec<i64> {
-    let mut held = Vec::new();
-    for row in outbox.strings(&["message_ids"], "outbox_claim").await {
-        let numbers = row[0].as_deref().unwrap_or_default().trim_matches(|c| "{[]}".contains(c)).to_owned();
-        held.extend(numbers.split(',').filter(|id| !id.is_empty()).map(|id| id.trim().parse::<i64>().unwrap()));
-    }
-    held.sort_unstable();
-    held
-}
+use crate::eventually;
 
 /// In the order in which they are asked for, with what their application wrote; and the claim holds these rows.
 pub async fn rows_are_claimed_by_what_a_look_showed(outbox: &Outbox) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use outbox_schema::store::due::{Header, Lane, LaneLook};
 use outbox_schema::{ChannelTerms, OnDeadOrdered, Revision, Shard, WalkStart};
 
-use super::claims::{claim, held};
+use super::claiming::{claim, held};
 use super::{Dialect, Outbox, http, ids};
 
 pub(super) const SHARD: Shard = Shard(0);

@@ -16,7 +16,8 @@ use outbox_schema::{
 };
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, raw_sql};
 
-use super::claims::{claim, held, idle};
+use super::claiming::{claim, held};
+use super::claims::idle;
 use super::due::{all_due, behind, shown, write};
 use super::{Ask, Dialect, Outbox, delivered, http, ids, mark, terms};
 

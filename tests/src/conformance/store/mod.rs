@@ -1,6 +1,7 @@
 //! What every store must do, each behaviour a function over a fresh outbox.
 
 mod ask;
+mod claiming;
 pub mod claims;
 pub mod defaults;
 pub mod destinations;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::claims::{held, idle};
+use super::claiming::held;
+use super::claims::idle;
 use super::due::{all_due, shown};
 use super::{Ask, Outbox, http, ids, once, terms};
 
