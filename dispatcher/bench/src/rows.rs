@@ -147,6 +147,9 @@ fn concatenated(dialect: Dialect, number: &str) -> String {
     }
 }
 
+/// The host in the address of a receiver, in whose place others come.
+pub(super) const LOOPBACK: &str = "127.0.0.1";
+
 /// The host of this number, an address of loopback.
 pub(super) fn host(number: usize) -> String {
     format!("127.{}.{}.{}", 1 + number / 62_500, number / 250 % 250, 1 + number % 250)
@@ -154,7 +157,7 @@ pub(super) fn host(number: usize) -> String {
 
 /// The same in SQL, in place of the address in `target`.
 fn of_hosts(dialect: Dialect, target: &str, hosts: usize) -> String {
-    let (before, after) = target.split_once("127.0.0.1").unwrap_or((target, ""));
+    let (before, after) = target.split_once(LOOPBACK).unwrap_or((target, ""));
     let (number, quotient) = (format!("i % {hosts}"), if matches!(dialect, Dialect::MySql) { "DIV" } else { "/" });
     let parts = [
         format!("1 + ({number}) {quotient} 62500"),

@@ -1,6 +1,5 @@
 //! All effective settings.
 
-
 use toml::{Table, Value};
 
 use super::key::Key;

@@ -16,6 +16,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::poster::bare_client;
 use crate::number::Percentiles;
+use crate::rows;
 
 /// The member of a body that holds the time of the commit, in microseconds since 1970.
 const COMMITTED: &str = "\"committed_us\"";
@@ -35,6 +36,8 @@ pub(crate) struct Orders {
     pub(crate) every: Duration,
     /// The number of tenants that take turns. 0: the messages name none.
     pub(crate) tenants: usize,
+    /// Whether each tenant has a host of its own: an address of loopback in place of that in the target.
+    pub(crate) hosts: bool,
     /// The number of connections.
     pub(crate) connections: u32,
     /// Whether to commit into a bare table, and send a bare request after each commit.
@@ -67,7 +70,7 @@ pub(crate) struct Committed {
 }
 
 pub(super) async fn commit(orders: Orders) -> anyhow::Result<Committed> {
-    let Orders { url, schema, target, commits, every, tenants, connections, bare, hints } = orders;
+    let Orders { url, schema, target, commits, every, tenants, hosts, connections, bare, hints } = orders;
     let database = Database::connect(&ConnectOptions { url: &url, schema: schema.as_deref(), connections }).await?;
     open_all(&database, connections).await?;
     let of = |Hints { url, tls_ca, outbox_id }: Hints| RedisHints::new(&url, &tls_ca, &outbox_id, SILENCE);
@@ -79,8 +82,8 @@ pub(super) async fn commit(orders: Orders) -> anyhow::Result<Committed> {
     for number in 0..commits {
         tick.tick().await;
         let application = application.clone();
-        let tenant = (tenants > 0).then(|| format!("quiet {}", number % tenants));
-        running.spawn(async move { application.commit_one(tenant).await });
+        let tenant = (tenants > 0).then(|| number % tenants);
+        running.spawn(async move { application.commit_one(tenant, hosts).await });
     }
     let rate = crate::number::float(commits) / began.elapsed().as_secs_f64();
     let mut took = Vec::with_capacity(commits);
@@ -140,7 +143,7 @@ impl Application {
         Ok(Self { database, client, target, bare, hints, turns })
     }
 
-    async fn commit_one(&self, tenant: Option<String>) -> anyhow::Result<Duration> {
+    async fn commit_one(&self, tenant: Option<usize>, hosts: bool) -> anyhow::Result<Duration> {
         let began = Instant::now();
         let body = dated_payload();
         if self.bare {
@@ -148,11 +151,15 @@ impl Application {
             let request = self.client.post(&self.target).header("content-type", "application/json").body(body);
             request.send().await?.error_for_status()?.bytes().await?;
         } else {
-            let (values, tenant) = (["http", &self.target, &body], tenant.as_deref());
             match tenant {
-                None => self.insert("INSERT INTO outbox (channel, target, payload) VALUES ", &values).await?,
-                Some(tenant) => {
-                    let values = [values[0], values[1], values[2], tenant];
+                None => {
+                    let values = ["http", &self.target, &body];
+                    self.insert("INSERT INTO outbox (channel, target, payload) VALUES ", &values).await?;
+                }
+                Some(number) => {
+                    let host = if hosts { rows::host(number) } else { rows::LOOPBACK.to_owned() };
+                    let (target, tenant) = (self.target.replacen(rows::LOOPBACK, &host, 1), format!("quiet {number}"));
+                    let values = ["http", &target, &body, &tenant];
                     self.insert("INSERT INTO outbox (channel, target, payload, tenant) VALUES ", &values).await?;
                 }
             }

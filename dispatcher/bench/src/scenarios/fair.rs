@@ -1,13 +1,15 @@
-//! Quiet tenants beside a noisy one, all of whose messages go to the same receiver. The table was last analysed while it was empty.
+//! Quiet tenants beside a noisy one: all with one host, and each with a host of its own. The table was last analysed while it was empty.
 
 use std::time::Duration;
 
-use super::latency::{arrived, commit};
+use super::latency::{Hosts, Tenants, arrived, commit};
 use super::plain_drain;
 use crate::grounds::Site;
 use crate::measure::{Bench, epoch};
 use crate::number::{Percentiles, float, median_of};
 use crate::pace::Pace;
+use crate::part::kind::Kind;
+use crate::part::receiver::Receiver;
 use crate::replicas::{Manner, Replicas};
 use crate::report::{Figure, Unit};
 use crate::rows::{self, Rows};
@@ -26,40 +28,75 @@ const COMMITS: usize = 1_000;
 const DRAIN: usize = 100_000;
 
 struct Round {
-    alone: Percentiles,
-    beside: Percentiles,
+    shared: Latencies,
+    own: Latencies,
     drain: f64,
     noisy: f64,
 }
 
+/// From commit to receiver of the quiet tenants, alone and beside the noisy one.
+struct Latencies {
+    alone: Percentiles,
+    beside: Percentiles,
+}
+
 pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Figure>> {
+    let many = Receiver::start(Kind::Webhooks { thinking: Duration::ZERO, hosts: true }).await?;
+    let one = std::mem::replace(&mut bench.receiver, many);
+    let measured = rounds(bench, rows).await;
+    bench.receiver = one;
+    let rounds = measured?;
+    let dialect = bench.grounds.dialect();
+    let latencies = |of: &str, latencies: fn(&Round) -> &Latencies| {
+        let alone = Percentiles::median(&rounds, |round| latencies(round).alone);
+        let beside = Percentiles::median(&rounds, |round| latencies(round).beside);
+        let figure = |which: &str, value: f64, alone: f64| {
+            let name = format!("commit to receiver of quiet tenants{of}, {which}");
+            Figure::new(&name, Unit::Microseconds, value).beside("alone", alone)
+        };
+        let slowest = figure("p99", beside.p99, alone.p99)
+            .goal(Measure::FairSlowest, dialect)
+            .rounds(rounds.iter().map(|round| latencies(round).beside.p99));
+        [figure("p50", beside.p50, alone.p50), slowest]
+    };
+    let noisy =
+        Figure::new("R of the noisy tenant meanwhile", Unit::PerSecond, median_of(&rounds, |round| round.noisy))
+            .beside("a plain drain", median_of(&rounds, |round| round.drain))
+            .goal(Measure::FairNoisy, dialect)
+            .rounds(rounds.iter().map(|round| round.noisy));
+    let figures = latencies("", |round| &round.shared).into_iter();
+    Ok(figures.chain(latencies(" with hosts of their own", |round| &round.own)).chain([noisy]).collect())
+}
+
+async fn rounds(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Vec<Round>> {
     let manner = Manner::plain(bench.plan.in_flight);
     let (commits, drained) = (bench.plan.scaled(COMMITS), bench.plan.scaled(DRAIN));
     let mut rounds = Vec::new();
     let mut pace = Pace::of("fair", bench.plan.rounds);
     for _ in 0..bench.plan.rounds {
         let drain = plain_drain(bench, &manner, drained).await?.rate();
-        let (alone, _) = quiet(bench, &manner, 0, commits).await?;
-        let (beside, noisy) = quiet(bench, &manner, rows, commits).await?;
-        let [one, other] = [alone, beside].map(|latency| latency.p99 / 1e3);
-        pace.round_is_over(&format!("p99 alone {one:.1} ms, beside {other:.1} ms; noisy {noisy:.0}/s of {drain:.0}/s"));
-        rounds.push(Round { alone, beside, drain, noisy });
+        let (shared, noisy) = latencies(bench, &manner, rows, commits, Hosts::Shared).await?;
+        let (own, _) = latencies(bench, &manner, rows, commits, Hosts::Own).await?;
+        let [alone, beside, of_own] = [shared.alone, shared.beside, own.beside].map(|latency| latency.p99 / 1e3);
+        pace.round_is_over(&format!(
+            "p99 alone {alone:.1} ms, beside {beside:.1} ms, with hosts of their own {of_own:.1} ms; noisy {noisy:.0}/s of {drain:.0}/s"
+        ));
+        rounds.push(Round { shared, own, drain, noisy });
     }
-    let alone = Percentiles::median(&rounds, |round| round.alone);
-    let beside = Percentiles::median(&rounds, |round| round.beside);
-    let dialect = bench.grounds.dialect();
-    let figure =
-        |name: &str, value: f64, alone: f64| Figure::new(name, Unit::Microseconds, value).beside("alone", alone);
-    Ok(vec![
-        figure("commit to receiver of quiet tenants, p50", beside.p50, alone.p50),
-        figure("commit to receiver of quiet tenants, p99", beside.p99, alone.p99)
-            .goal(Measure::FairSlowest, dialect)
-            .rounds(rounds.iter().map(|round| round.beside.p99)),
-        Figure::new("R of the noisy tenant meanwhile", Unit::PerSecond, median_of(&rounds, |round| round.noisy))
-            .beside("a plain drain", median_of(&rounds, |round| round.drain))
-            .goal(Measure::FairNoisy, dialect)
-            .rounds(rounds.iter().map(|round| round.noisy)),
-    ])
+    Ok(rounds)
+}
+
+/// The latencies of the quiet tenants, and the rate of the noisy one.
+async fn latencies(
+    bench: &mut Bench<'_>,
+    manner: &Manner,
+    rows: usize,
+    commits: usize,
+    hosts: Hosts,
+) -> anyhow::Result<(Latencies, f64)> {
+    let (alone, _) = quiet(bench, manner, 0, commits, hosts).await?;
+    let (beside, noisy) = quiet(bench, manner, rows, commits, hosts).await?;
+    Ok((Latencies { alone, beside }, noisy))
 }
 
 /// Commits messages of quiet tenants beside `noisy` due rows of another one. Returns their times from commit to receiver, and the
@@ -69,6 +106,7 @@ async fn quiet(
     manner: &Manner,
     noisy: usize,
     commits: usize,
+    hosts: Hosts,
 ) -> anyhow::Result<(Percentiles, f64)> {
     let site = bench.grounds.site().await?;
     // A queue's table was last analysed while it was empty, as a rule.
@@ -78,7 +116,7 @@ async fn quiet(
     }
     let mut replicas = Replicas::start(bench.grounds, &site, manner).await?;
     first(bench, &site, &mut replicas, noisy == 0).await?;
-    commit(bench, &site, commits, EVERY, TENANTS, false).await?;
+    commit(bench, &site, commits, EVERY, Tenants::Of(TENANTS, hosts), false).await?;
     let arrivals = loop {
         let arrivals = bench.receiver.arrivals().await?;
         if arrivals.dated >= commits as u64 {

@@ -87,7 +87,7 @@ pub(super) async fn run(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<Ve
 async fn healthy(bench: &mut Bench<'_>, rows: usize) -> anyhow::Result<(f64, f64, f64)> {
     let hosts = rows.div_ceil(EACH);
     let url = bench.receiver.url.clone();
-    let urls = (0..hosts).map(|host| url.replacen("127.0.0.1", &rows::host(host), 1)).collect();
+    let urls = (0..hosts).map(|host| url.replacen(rows::LOOPBACK, &rows::host(host), 1)).collect();
     bench.receiver.begin().await?;
     let orders = poster::Orders { urls, requests: rows, in_flight: bench.plan.in_flight, clients: 1, tls_ca: None };
     let _: poster::Posted = Part::done(&Orders::Post(orders)).await?;

@@ -43,7 +43,7 @@ pub(super) async fn run(bench: &mut Bench<'_>, commits: usize) -> anyhow::Result
     let mut pace = Pace::of("latency", bench.plan.rounds);
     for _ in 0..bench.plan.rounds {
         let site = bench.grounds.site().await?;
-        let bare = commit(bench, &site, commits, EVERY, 0, true).await?;
+        let bare = commit(bench, &site, commits, EVERY, Tenants::None, true).await?;
         let (commit, product) = through_the_outbox(bench, &site, commits, EVERY).await?;
         let (_, lone) = through_the_outbox(bench, &site, commits.div_ceil(TO_A_LONE_ONE), EVERY_LONE).await?;
         bench.grounds.remove(site).await?;
@@ -76,13 +76,31 @@ pub(super) async fn run(bench: &mut Bench<'_>, commits: usize) -> anyhow::Result
     ])
 }
 
-/// Commits one row after the other. `tenants` take turns, where there are any.
+/// Whose messages are committed.
+#[derive(Clone, Copy)]
+pub(super) enum Tenants {
+    /// They name no tenant.
+    None,
+    /// So many tenants take turns.
+    Of(usize, Hosts),
+}
+
+/// Where the messages of tenants go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hosts {
+    /// To one host.
+    Shared,
+    /// To a host for each tenant.
+    Own,
+}
+
+/// Commits one row after the other.
 pub(super) async fn commit(
     bench: &Bench<'_>,
     site: &Site,
     commits: usize,
     every: Duration,
-    tenants: usize,
+    tenants: Tenants,
     bare: bool,
 ) -> anyhow::Result<Committed> {
     let config = &bench.grounds.config;
@@ -95,7 +113,11 @@ pub(super) async fn commit(
     let (url, schema, target) = (site.url.clone(), site.schema.clone(), bench.receiver.url.clone());
     // SQLite has one writer, so several connections would only wait for each other.
     let connections = if url.starts_with("sqlite") { 1 } else { CONNECTIONS };
-    let orders = committer::Orders { url, schema, target, commits, every, tenants, connections, bare, hints };
+    let (tenants, hosts) = match tenants {
+        Tenants::None => (0, false),
+        Tenants::Of(number, of) => (number, of == Hosts::Own),
+    };
+    let orders = committer::Orders { url, schema, target, commits, every, tenants, hosts, connections, bare, hints };
     Part::done(&Orders::Commit(orders)).await
 }
 
@@ -113,7 +135,7 @@ async fn through_the_outbox(
     rows::insert(&site.database, Rows::Due, 1, &bench.receiver.url).await?;
     arrived(bench, &mut replicas, 1).await?;
     bench.receiver.begin().await?;
-    let committed = commit(bench, site, commits, every, 0, false).await?;
+    let committed = commit(bench, site, commits, every, Tenants::None, false).await?;
     arrived(bench, &mut replicas, commits).await?;
     let latency = bench.receiver.arrivals().await?.latency;
     replicas.stop().await?;

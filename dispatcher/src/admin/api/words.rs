@@ -1,7 +1,5 @@
 //! What Rust's parsers say, in words for people.
 
-
-
 /// What Rust's parsers say, in words for people.
 pub(super) fn in_words(error: &str) -> String {
     const NUMBERS: [&str; 4] = [
