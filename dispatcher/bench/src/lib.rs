@@ -2,7 +2,7 @@
 //!
 //! Everything that is measured is a process of its own: the receiver, the bare client (H), the bare table (D), and the
 //! product, which is the real `outbox run`. They take turns for several rounds, and the report shows medians.
-//! docs/bench.md explains the figures.
+//! docs/internals/bench.md explains the figures.
 
 mod bench;
 mod counters;

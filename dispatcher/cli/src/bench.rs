@@ -13,7 +13,7 @@ use outbox_dispatcher::text::print_as;
 ///
 /// In schemas (PostgreSQL), databases (MySQL, MariaDB) or files (SQLite) of its own, which it makes where `database.url`
 /// leads and removes afterwards; the lease is where `lease.url` says. It takes all that the servers can give: not for those
-/// that others need meanwhile. How to read it: docs/bench.md.
+/// that others need meanwhile. How to read it: docs/internals/bench.md.
 #[derive(Debug, Args)]
 pub(super) struct BenchArgs {
     /// What to measure, one after the other.
