@@ -26,12 +26,10 @@ rescue RuntimeError
   # Neither the order nor its message is there.
 end
 
-# docs: begin known
 Order.transaction do
   Order.create!(id: 3, customer: "Grace")
   OutboxMessage.enqueue(target: hook, idempotency_key: "order-1-placed", payload: { order: 1 })
 end
-# docs: end known
 
 # docs: begin later
 Order.transaction do
@@ -47,11 +45,9 @@ Order.transaction do
   )
 end
 
-# docs: begin again
 OutboxMessage.again do
   Order.transaction do
     Order.create!(id: 6, customer: "Ann")
     OutboxMessage.create!(channel: "hooks", target: hook, idempotency_key: "order-6-placed", payload: { order: 6 })
   end
 end
-# docs: end again

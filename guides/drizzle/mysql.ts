@@ -11,7 +11,6 @@ const orders = mysqlTable('orders', {
   customer: varchar({ length: 100 }).notNull(),
 });
 
-// docs: begin drizzle-mysql-schema
 /** Without the id: Drizzle names all columns in an INSERT, and the id is not the application's to write. */
 const outbox = mysqlTable('outbox', {
   channel: varchar({ length: 64 }).notNull(),
@@ -21,9 +20,7 @@ const outbox = mysqlTable('outbox', {
   orderingKey: varchar('ordering_key', { length: 255 }),
   headers: json(),
 });
-// docs: end drizzle-mysql-schema
 
-// docs: begin drizzle-mysql
 /** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
 async function again<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 3; ; tries -= 1) {
@@ -37,6 +34,7 @@ async function again<T>(work: () => Promise<T>): Promise<T> {
 
 type Message = { payload: unknown; idempotencyKey?: string; orderingKey?: string; headers?: Record<string, string> };
 
+// docs: begin drizzle-mysql
 /** Says whether the message is new. A known key undoes the insert alone, so the transaction goes on. */
 async function enqueue(tx: Transaction, message: Message) {
   try {
@@ -78,20 +76,17 @@ await db.transaction(async (tx) => {
   if (isNew) throw new Error('the key should be known');
 });
 
-// docs: begin drizzle-mysql-delay
 await db.transaction(async (tx) => {
   await tx.insert(orders).values({ id: 4, customer: 'Ann' });
   const payload = JSON.stringify({ order: 4 });
   const options = JSON.stringify({ delay_seconds: 5 });
   await tx.execute(sql`CALL outbox_enqueue('hooks', ${target}, ${payload}, 'order-4-reminder', ${options}, @id)`);
 });
-// docs: end drizzle-mysql-delay
 
 await db.transaction(async (tx) => {
   await tx.insert(orders).values({ id: 5, customer: 'Ann' });
   await enqueue(tx, { payload: { order: 5 }, orderingKey: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
-
 
 await placeOrder(6, 'Ann', { order: 6 });
 

@@ -23,9 +23,9 @@ const outbox = pgTable('outbox_new', {
 });
 // docs: end drizzle-postgres-schema
 
-// docs: begin drizzle-postgres
 type Message = { payload: unknown; idempotencyKey?: string; orderingKey?: string; headers?: Record<string, string> };
 
+// docs: begin drizzle-postgres
 /** Says whether the message is new. A known key is no error, so the transaction goes on. */
 async function enqueue(tx: Transaction, message: Message) {
   const written = await tx.insert(outbox).values({ channel: 'hooks', target, ...message })
@@ -62,14 +62,12 @@ await db.transaction(async (tx) => {
   if (isNew) throw new Error('the key should be known');
 });
 
-// docs: begin drizzle-postgres-delay
 await db.transaction(async (tx) => {
   await tx.insert(orders).values({ id: 4, customer: 'Ann' });
   const payload = JSON.stringify({ order: 4 });
   await tx.execute(sql`
     SELECT outbox_enqueue('hooks', ${target}, ${payload}, 'order-4-reminder', p_delay_seconds => 5)`);
 });
-// docs: end drizzle-postgres-delay
 
 await db.transaction(async (tx) => {
   await tx.insert(orders).values({ id: 5, customer: 'Ann' });

@@ -50,8 +50,6 @@ func open() (shop, error) {
 	return shop{sql.OpenDB(connector), outbox.MySQL, `INSERT INTO orders (id, customer) VALUES (?, ?)`}, nil
 }
 
-// docs: begin go
-
 // place saves the order and its message, or neither: reserve comes last and can fail. It tries again where the server rolled
 // the transaction back, as MySQL and MariaDB do to end a deadlock over a key that others insert too.
 func (s shop) place(ctx context.Context, o order, m outbox.Message, reserve func(*sql.Tx) error) error {
@@ -64,6 +62,7 @@ func (s shop) place(ctx context.Context, o order, m outbox.Message, reserve func
 	}
 }
 
+// docs: begin go
 func (s shop) try(ctx context.Context, o order, m outbox.Message, reserve func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -51,8 +51,6 @@ func open() (*gorm.DB, error) {
 	return gorm.Open(mysql.Open(dsn.FormatDSN()), config)
 }
 
-// docs: begin gorm
-
 // place saves the order and its message, or neither: reserve comes last and can fail. It tries again where the server rolled
 // the transaction back, as MySQL and MariaDB do to end a deadlock over a key that others insert too.
 func place(db *gorm.DB, order Order, message outbox.Message, reserve func(*gorm.DB) error) error {
@@ -76,8 +74,6 @@ func try(db *gorm.DB, order Order, message outbox.Message, reserve func(*gorm.DB
 		return reserve(tx)
 	})
 }
-
-// docs: end gorm
 
 func run() error {
 	db, err := open()

@@ -43,7 +43,6 @@ async function enqueueLaterOnMysql(trx, key, payload, seconds) {
 const enqueue = onPostgres ? enqueueOnPostgres : enqueueOnMysql;
 const enqueueLater = onPostgres ? enqueueLaterOnPostgres : enqueueLaterOnMysql;
 
-// docs: begin knex
 /** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
 async function again(work) {
   for (let tries = 3; ; tries -= 1) {
@@ -55,6 +54,7 @@ async function again(work) {
   }
 }
 
+// docs: begin knex
 async function placeOrder(id, customer, payload) {
   await again(() => knex.transaction(async (trx) => {
     await trx('orders').insert({ id, customer });
@@ -93,7 +93,6 @@ await knex.transaction(async (trx) => {
   await trx('orders').insert({ id: 5, customer: 'Ann' });
   await enqueue(trx, { payload: { order: 5 }, ordering_key: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
-
 
 await placeOrder(6, 'Ann', { order: 6 });
 

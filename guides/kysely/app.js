@@ -52,7 +52,6 @@ const enqueue = onPostgres ? enqueueOnPostgres : enqueueOnMysql;
 const enqueueLater = onPostgres ? enqueueLaterOnPostgres : enqueueLaterOnMysql;
 const insertOrder = (trx, id, customer = 'Ann') => trx.insertInto('orders').values({ id, customer }).execute();
 
-// docs: begin kysely
 /** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
 async function again(work) {
   for (let tries = 3; ; tries -= 1) {
@@ -64,6 +63,7 @@ async function again(work) {
   }
 }
 
+// docs: begin kysely
 async function placeOrder(id, customer, payload) {
   await again(() => db.transaction().execute(async (trx) => {
     await trx.insertInto('orders').values({ id, customer }).execute();
@@ -102,7 +102,6 @@ await db.transaction().execute(async (trx) => {
   await insertOrder(trx, 5);
   await enqueue(trx, { payload: { order: 5 }, ordering_key: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
-
 
 await placeOrder(6, 'Ann', { order: 6 });
 

@@ -4,7 +4,6 @@ const { DB_HOST: host, DB_PORT: port, DB_USER: user, DB_PASSWORD: password, DB_N
 const pool = mariadb.createPool({ host, port: Number(port), user, password, database });
 const target = process.env.TARGET;
 
-// docs: begin mariadb-connector
 /** Runs `work` in a transaction. Each query of it must go by this connection: the pool would take another one. */
 async function transaction(work) {
   const connection = await pool.getConnection();
@@ -50,7 +49,6 @@ async function placeOrder(id, customer, body) {
     await enqueue(connection, `order-${id}-placed`, body);
   }));
 }
-// docs: end mariadb-connector
 
 await placeOrder(1, 'Jürgen 李 🎉', {
   order: 1, customer: 'Jürgen 李 🎉', units: Number.MAX_SAFE_INTEGER, total: '12345678901234567890.12',
@@ -72,14 +70,12 @@ await transaction(async (connection) => {
   if (await enqueue(connection, 'order-1-placed', { order: 3 })) throw new Error('the key should be known');
 });
 
-// docs: begin mariadb-connector-delay
 await transaction(async (connection) => {
   await connection.execute('INSERT INTO orders (id, customer) VALUES (4, ?)', ['Ann']);
   await connection.execute(
     `CALL outbox_enqueue('hooks', ?, ?, 'order-4-reminder', ?, @id)`,
     [target, JSON.stringify({ order: 4 }), JSON.stringify({ delay_seconds: 5 })]);
 });
-// docs: end mariadb-connector-delay
 
 await transaction(async (connection) => {
   await connection.execute('INSERT INTO orders (id, customer) VALUES (5, ?)', ['Ann']);

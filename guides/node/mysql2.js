@@ -3,7 +3,6 @@ import mysql from 'mysql2/promise';
 const pool = mysql.createPool(process.env.DATABASE_URL);
 const target = process.env.TARGET;
 
-// docs: begin mysql2
 /** Runs `work` in a transaction. Each query of it must go by this connection: the pool would take another one. */
 async function transaction(work) {
   const connection = await pool.getConnection();
@@ -30,6 +29,7 @@ async function again(work) {
   }
 }
 
+// docs: begin mysql2
 /** Says whether the message is new. A known key undoes the insert alone, so the transaction goes on. */
 async function enqueue(connection, key, body) {
   try {
@@ -71,14 +71,12 @@ await transaction(async (connection) => {
   if (await enqueue(connection, 'order-1-placed', { order: 3 })) throw new Error('the key should be known');
 });
 
-// docs: begin mysql2-delay
 await transaction(async (connection) => {
   await connection.execute('INSERT INTO orders (id, customer) VALUES (4, ?)', ['Ann']);
   await connection.execute(
     `CALL outbox_enqueue('hooks', ?, ?, 'order-4-reminder', ?, @id)`,
     [target, JSON.stringify({ order: 4 }), JSON.stringify({ delay_seconds: 5 })]);
 });
-// docs: end mysql2-delay
 
 await transaction(async (connection) => {
   await connection.execute('INSERT INTO orders (id, customer) VALUES (5, ?)', ['Ann']);

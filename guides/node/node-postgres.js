@@ -3,7 +3,6 @@ import pg from 'pg';
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
 const target = process.env.TARGET;
 
-// docs: begin node-postgres
 /** Runs `work` in a transaction. Each query of it must go by this client: the pool would take another connection. */
 async function transaction(work) {
   const client = await pool.connect();
@@ -19,6 +18,7 @@ async function transaction(work) {
   }
 }
 
+// docs: begin node-postgres
 /** Says whether the message is new. A known key is no error, so the transaction goes on. */
 async function enqueue(client, key, body) {
   const { rowCount } = await client.query(
@@ -56,14 +56,12 @@ await transaction(async (client) => {
   if (await enqueue(client, 'order-1-placed', { order: 3 })) throw new Error('the key should be known');
 });
 
-// docs: begin node-postgres-delay
 await transaction(async (client) => {
   await client.query('INSERT INTO orders (id, customer) VALUES (4, $1)', ['Ann']);
   await client.query(
     `SELECT outbox_enqueue('hooks', $1, $2, 'order-4-reminder', p_delay_seconds => 5)`,
     [target, JSON.stringify({ order: 4 })]);
 });
-// docs: end node-postgres-delay
 
 await transaction(async (client) => {
   await client.query('INSERT INTO orders (id, customer) VALUES (5, $1)', ['Ann']);

@@ -18,11 +18,9 @@ function send(PDO $db, string $target, string $key, array $body): void
 }
 // docs: end mysql
 
-// docs: begin mysql-later
 /** The database counts the seconds: no time zone matters. */
 function sendLater(PDO $db, int $seconds, string $target, string $key, array $body): void
 {
     $db->prepare('CALL outbox_enqueue(?, ?, ?, ?, ?, @id)')
         ->execute(['hooks', $target, json_encode($body, JSON_THROW_ON_ERROR), $key, json_encode(['delay_seconds' => $seconds])]);
 }
-// docs: end mysql-later

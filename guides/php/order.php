@@ -8,7 +8,6 @@ require __DIR__ . '/' . (getenv('GUIDE_SERVER') === 'postgres' ? 'postgres.php' 
 $db = connect();
 $hook = getenv('TARGET');
 
-// docs: begin transaction
 /** The order and its message are committed together, or neither is. */
 function inTransaction(PDO $db, callable $work, int $tries = 3): void
 {
@@ -27,7 +26,6 @@ function inTransaction(PDO $db, callable $work, int $tries = 3): void
         inTransaction($db, $work, $tries - 1);
     }
 }
-// docs: end transaction
 
 function saveOrder(PDO $db, int $id, string $customer): void
 {

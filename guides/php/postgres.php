@@ -12,7 +12,6 @@ function send(PDO $db, string $target, string $key, array $body): void
 }
 // docs: end postgres
 
-// docs: begin postgres-later
 /** The database counts the seconds: no time zone matters. */
 function sendLater(PDO $db, int $seconds, string $target, string $key, array $body): void
 {
@@ -20,4 +19,3 @@ function sendLater(PDO $db, int $seconds, string $target, string $key, array $bo
                                         p_delay_seconds => ?)')
         ->execute(['hooks', $target, json_encode($body, JSON_THROW_ON_ERROR), $key, $seconds]);
 }
-// docs: end postgres-later

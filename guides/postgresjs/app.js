@@ -42,12 +42,10 @@ await sql.begin(async (tx) => {
   if (isNew) throw new Error('the key should be known');
 });
 
-// docs: begin postgresjs-delay
 await sql.begin(async (tx) => {
   await tx`INSERT INTO orders ${tx({ id: 4, customer: 'Ann' })}`;
   await tx`SELECT outbox_enqueue('hooks', ${target}, ${{ order: 4 }}::jsonb, 'order-4-reminder', p_delay_seconds => 5)`;
 });
-// docs: end postgresjs-delay
 
 await sql.begin(async (tx) => {
   await tx`INSERT INTO orders ${tx({ id: 5, customer: 'Ann' })}`;

@@ -6,7 +6,6 @@ const adapter = new PrismaMariaDb({ host, port: Number(port), user, password, da
 const prisma = new PrismaClient({ adapter });
 const target = process.env.TARGET!;
 
-// docs: begin prisma-mysql
 /** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
 async function again<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 3; ; tries -= 1) {
@@ -37,7 +36,6 @@ async function placeOrder(id: number, customer: string, payload: Prisma.InputJso
     await enqueue(tx, { payload, idempotencyKey: `order-${id}-placed` });
   }));
 }
-// docs: end prisma-mysql
 
 await placeOrder(1, 'Jürgen 李 🎉', {
   order: 1, customer: 'Jürgen 李 🎉', units: Number.MAX_SAFE_INTEGER, total: '12345678901234567890.12',
@@ -60,20 +58,17 @@ await prisma.$transaction(async (tx) => {
   if (isNew) throw new Error('the key should be known');
 });
 
-// docs: begin prisma-mysql-delay
 await prisma.$transaction(async (tx) => {
   await tx.order.create({ data: { id: 4, customer: 'Ann' } });
   const payload = JSON.stringify({ order: 4 });
   const options = JSON.stringify({ delay_seconds: 5 });
   await tx.$executeRaw`CALL outbox_enqueue('hooks', ${target}, ${payload}, 'order-4-reminder', ${options}, @id)`;
 });
-// docs: end prisma-mysql-delay
 
 await prisma.$transaction(async (tx) => {
   await tx.order.create({ data: { id: 5, customer: 'Ann' } });
   await enqueue(tx, { payload: { order: 5 }, orderingKey: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
-
 
 await placeOrder(6, 'Ann', { order: 6 });
 

@@ -40,13 +40,11 @@ await prisma.$transaction(async (tx) => {
   if (isNew) throw new Error('the key should be known');
 });
 
-// docs: begin prisma-postgres-delay
 await prisma.$transaction(async (tx) => {
   await tx.order.create({ data: { id: 4, customer: 'Ann' } });
   const payload = JSON.stringify({ order: 4 });
   await tx.$queryRaw`SELECT outbox_enqueue('hooks', ${target}, ${payload}, 'order-4-reminder', p_delay_seconds => 5)`;
 });
-// docs: end prisma-postgres-delay
 
 await prisma.$transaction(async (tx) => {
   await tx.order.create({ data: { id: 5, customer: 'Ann' } });

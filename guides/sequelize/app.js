@@ -20,7 +20,6 @@ const OutboxMessage = sequelize.define('OutboxMessage', {
 }, { tableName: 'outbox_new', underscored: true, timestamps: false });
 // docs: end sequelize-model
 
-// docs: begin sequelize
 /** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
 async function again(work) {
   for (let tries = 3; ; tries -= 1) {
@@ -32,6 +31,7 @@ async function again(work) {
   }
 }
 
+// docs: begin sequelize
 /** Says whether the message is new. A known key undoes the inner transaction, a savepoint, and the outer one goes on. */
 async function enqueue(message, transaction) {
   try {
@@ -51,7 +51,6 @@ async function placeOrder(id, customer, payload) {
 }
 // docs: end sequelize
 
-// docs: begin sequelize-delay
 const CALL = {
   postgres: `SELECT outbox_enqueue('hooks', :target, :payload, :key, p_delay_seconds => :seconds)`,
   mysql: `CALL outbox_enqueue('hooks', :target, :payload, :key, JSON_OBJECT('delay_seconds', :seconds), @id)`,
@@ -62,7 +61,6 @@ async function enqueueLater(key, payload, seconds, transaction) {
     replacements: { target, payload: JSON.stringify(payload), key, seconds }, transaction,
   });
 }
-// docs: end sequelize-delay
 
 await placeOrder(1, 'Jürgen 李 🎉', {
   order: 1, customer: 'Jürgen 李 🎉', units: Number.MAX_SAFE_INTEGER, total: '12345678901234567890.12',
@@ -94,7 +92,6 @@ await sequelize.transaction(async (transaction) => {
   await Order.create({ id: 5, customer: 'Ann' }, { transaction });
   await enqueue({ payload: { order: 5 }, orderingKey: 'customer-7', headers: { 'X-Tenant': '7' } }, transaction);
 });
-
 
 await placeOrder(6, 'Ann', { order: 6 });
 

@@ -27,7 +27,6 @@ const source = await new DataSource({
   type: onPostgres ? 'postgres' : 'mysql', url: process.env.DATABASE_URL, entities: [Order, OutboxMessage],
 }).initialize();
 
-// docs: begin typeorm
 /** Tries a transaction again that the server rolled back, as MySQL and MariaDB do to end a deadlock over a key. */
 async function again<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 3; ; tries -= 1) {
@@ -39,6 +38,7 @@ async function again<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+// docs: begin typeorm
 /** Says whether the message is new. A known key undoes the inner transaction, a savepoint, and the outer one goes on. */
 async function enqueue(manager: EntityManager, message: Partial<OutboxMessage>) {
   try {
@@ -60,7 +60,6 @@ async function placeOrder(id: number, customer: string, payload: object) {
 }
 // docs: end typeorm
 
-// docs: begin typeorm-delay
 async function enqueueLater(manager: EntityManager, key: string, payload: object, seconds: number) {
   if (onPostgres) {
     await manager.query(`SELECT outbox_enqueue('hooks', $1, $2, $3, p_delay_seconds => $4)`,
@@ -70,7 +69,6 @@ async function enqueueLater(manager: EntityManager, key: string, payload: object
       [target, JSON.stringify(payload), key, JSON.stringify({ delay_seconds: seconds })]);
   }
 }
-// docs: end typeorm-delay
 
 await placeOrder(1, 'Jürgen 李 🎉', {
   order: 1, customer: 'Jürgen 李 🎉', units: Number.MAX_SAFE_INTEGER, total: '12345678901234567890.12',
@@ -102,7 +100,6 @@ await source.transaction(async (manager) => {
   await manager.insert(Order, { id: 5, customer: 'Ann' });
   await enqueue(manager, { payload: { order: 5 }, orderingKey: 'customer-7', headers: { 'X-Tenant': '7' } });
 });
-
 
 await placeOrder(6, 'Ann', { order: 6 });
 

@@ -6,7 +6,6 @@ from django.db import OperationalError, connection, transaction
 from shop.models import Order, OutboxMessage
 
 
-# docs: begin django
 def again(work, *arguments, tries=3):
     """Tries a transaction again that MySQL or MariaDB rolled back to end a deadlock over a key that others insert too."""
     try:
@@ -17,6 +16,7 @@ def again(work, *arguments, tries=3):
         return again(work, *arguments, tries=tries - 1)
 
 
+# docs: begin django
 @transaction.atomic
 def place_order(order_id, customer, body):
     order = Order.objects.create(id=order_id, customer=customer)
@@ -25,7 +25,6 @@ def place_order(order_id, customer, body):
 # docs: end django
 
 
-# docs: begin django-delay
 @transaction.atomic
 def place_order_and_remind(order_id, customer, delay):
     order = Order.objects.create(id=order_id, customer=customer)
@@ -42,4 +41,3 @@ def enqueue_later(payload, key, delay):
         else:
             options = json.dumps({"delay_seconds": delay.total_seconds()})
             cursor.execute("CALL outbox_enqueue(%s, %s, %s, %s, %s, @id)", [*message, options])
-# docs: end django-delay

@@ -36,8 +36,6 @@ func Enqueue(tx *gorm.DB, m Message) error {
 
 // docs: end gorm-model
 
-// docs: begin gorm-delay
-
 // EnqueueLater writes a message with a key. The database counts the delay, so no time zone can shift it.
 func EnqueueLater(tx *gorm.DB, m Message, delay time.Duration) error {
 	payload, err := json.Marshal(m.Payload)
@@ -56,4 +54,3 @@ func EnqueueLater(tx *gorm.DB, m Message, delay time.Duration) error {
 		m.Channel, m.Target, string(payload), m.IdempotencyKey, string(options)).Error
 }
 
-// docs: end gorm-delay

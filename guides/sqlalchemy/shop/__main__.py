@@ -15,7 +15,6 @@ class PaymentRefused(Exception):
     pass
 
 
-# docs: begin sqlalchemy
 def again(work, tries=3):
     """Tries a transaction again that MySQL or MariaDB rolled back to end a deadlock over a key that others insert too."""
     try:
@@ -27,6 +26,7 @@ def again(work, tries=3):
         return again(work, tries - 1)
 
 
+# docs: begin sqlalchemy
 def place_order(session, order, body):
     session.add(order)
     session.add(OutboxMessage(
@@ -52,11 +52,9 @@ with Session.begin() as session:
     if enqueue(session, message):
         raise SystemExit("the key should be known")
 
-# docs: begin sqlalchemy-delay
 with Session.begin() as session:
     session.add(Order(id=4, customer="Ann"))
     enqueue_later(session, "hooks", TARGET, {"order": 4}, "order-4-reminder", timedelta(seconds=5))
-# docs: end sqlalchemy-delay
 
 # docs: begin sqlalchemy-core
 with engine.begin() as connection:
@@ -65,6 +63,4 @@ with engine.begin() as connection:
         channel="hooks", target=TARGET, payload={"order": 5}, ordering_key="customer-7", headers={"X-Tenant": "7"}))
 # docs: end sqlalchemy-core
 
-# docs: begin sqlalchemy-again
 again(lambda session: place_order(session, Order(id=6, customer="Ann"), {"order": 6}))
-# docs: end sqlalchemy-again

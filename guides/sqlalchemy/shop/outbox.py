@@ -18,7 +18,6 @@ def enqueue(session, message):
 # docs: end sqlalchemy-duplicate
 
 
-# docs: begin sqlalchemy-later
 def enqueue_later(session, channel, target, payload, key, delay):
     """The database counts the seconds of the delay, so no time zone matters."""
     message = {"channel": channel, "target": target, "payload": json.dumps(payload), "key": key}
@@ -30,4 +29,3 @@ def enqueue_later(session, channel, target, payload, key, delay):
         session.execute(
             text("CALL outbox_enqueue(:channel, :target, :payload, :key, :options, @id)"),
             message | {"options": json.dumps({"delay_seconds": delay.total_seconds()})})
-# docs: end sqlalchemy-later

@@ -41,6 +41,4 @@ class Command(BaseCommand):
                 channel="hooks", target=settings.RECEIVER, payload={"order": 5}, ordering_key="customer-7",
                 headers={"X-Tenant": "7"})
 
-        # docs: begin django-again
         again(place_order, 6, "Ann", {"order": 6})
-        # docs: end django-again

@@ -29,7 +29,6 @@ public class JdbcOrders {
     }
     // docs: end jdbctemplate-postgres
 
-    // docs: begin jdbctemplate-mysql
     /** Returns whether the event is new: a known key gives no id, and the transaction goes on. */
     @Transactional
     public boolean placeOnMySql(long id, String customer, String key, Object event) {
@@ -37,9 +36,7 @@ public class JdbcOrders {
         jdbc.update("CALL outbox_enqueue(?, ?, ?, ?, NULL, @id)", "hooks", hook, json.writeValueAsString(event), key);
         return jdbc.queryForObject("SELECT @id", Long.class) != null;
     }
-    // docs: end jdbctemplate-mysql
 
-    // docs: begin jdbctemplate-batch-postgres
     /** Many messages at once: the view takes them in one batch, and leaves out those with a known key. */
     @Transactional
     public void tellAllOnPostgres(List<String> keys, Object event) {
@@ -47,5 +44,4 @@ public class JdbcOrders {
         jdbc.batchUpdate("INSERT INTO outbox_new (channel, target, payload, idempotency_key) VALUES (?, ?, ?::jsonb, ?)"
             + " ON CONFLICT (idempotency_key) DO NOTHING", keys.stream().map(key -> new Object[] {"hooks", hook, body, key}).toList());
     }
-    // docs: end jdbctemplate-batch-postgres
 }

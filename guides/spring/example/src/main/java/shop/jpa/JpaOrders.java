@@ -19,12 +19,10 @@ public class JpaOrders {
         this.hook = hook;
     }
 
-    // docs: begin jpa
     /** A known key is a DataIntegrityViolationException, and ends the transaction: JPA has no other way. */
     @Transactional
     public void place(Order order, String key, Map<String, Object> event) {
         orders.save(order);
         messages.save(new OutboxMessage("hooks", hook, event, key));
     }
-    // docs: end jpa
 }
