@@ -112,10 +112,10 @@ impl StandIn {
     }
 }
 
-/// What README.md has people type for a push: the statement, and where they see what has come of it.
-fn as_the_readme_says() -> (String, String) {
-    let readme = text("README.md");
-    let (_, rest) = readme.split_once("VALUES ('push', ").expect("README.md inserts a push");
+/// What docs/deploy.md has people type for a push: the statement, and where they see what has come of it.
+fn as_the_page_says() -> (String, String) {
+    let page = text("docs/deploy.md");
+    let (_, rest) = page.split_once("VALUES ('push', ").expect("docs/deploy.md inserts a push");
     let (values, rest) = rest.split_once("\"\n").unwrap();
     let (_, path) = rest.split_once("http://localhost:8480").unwrap();
     let path = path.split('\'').next().unwrap().to_owned();
@@ -138,7 +138,7 @@ async fn a_push_arrives_at_the_stand_in_of_the_compose_file_also_after_it_was_st
     program.run(&["migrate"]).await.done();
     let replica = program.start();
 
-    let (statement, path) = as_the_readme_says();
+    let (statement, path) = as_the_page_says();
     stand_in.is_healthy(fcm, &program).await;
     outbox.run_client(&statement);
     assert!(stand_in.shows(&path).await.contains(r#""title":"Hello""#));
