@@ -1,4 +1,4 @@
-//! What each answer to an HTTP channel means: a test for each line of the table in docs/http.md, named for it.
+//! What each answer to an HTTP channel means: a test for each line of the table in docs/http.md.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -336,48 +336,4 @@ async fn an_answer_that_cannot_have_a_body_has_no_excerpt() {
         StandIn::start(|_| crate::stand_in::Reply::Whole("HTTP/1.1 304 Not Modified\r\n\r\n".to_owned())).await;
     let answer = channel(&loopback(), Duration::from_secs(20), false).deliver(delivery(&server.url("/"))).await;
     assert_eq!((answer.outcome, answer.excerpt), (DEAD, None));
-}
-
-#[test]
-fn every_line_of_the_page_names_tests_that_exist() {
-    let page = include_str!("../../../docs/http.md");
-    let (_, answers) = page.split_once("| answer | what becomes of the message | test |\n|---|---|---|\n").unwrap();
-    let lines: Vec<&str> = answers.lines().take_while(|line| line.starts_with('|')).collect();
-    assert!(lines.len() >= 14, "{lines:?}");
-    let sources = [include_str!("http_table.rs"), include_str!("http.rs"), include_str!("http2.rs")].concat();
-    for line in lines {
-        let tests: Vec<&str> = line.rsplit('|').nth(1).unwrap().split('`').skip(1).step_by(2).collect();
-        assert!(!tests.is_empty(), "no test: {line}");
-        assert!(tests.iter().all(|test| sources.contains(&format!("async fn {test}()"))), "{line}");
-    }
-}
-
-#[test]
-fn every_test_that_the_contract_of_the_page_names_exists() {
-    let page = include_str!("../../../docs/http.md");
-    let (_, contract) = page.split_once("| line | test |").unwrap();
-    let named: Vec<_> = contract.split('`').filter(|word| word.matches('_').count() > 3).collect();
-    assert!(named.len() > 35, "{named:?}");
-    let sources = sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-    for name in named {
-        assert!(sources.contains(&format!("fn {name}(")), "there is no test {name}");
-    }
-}
-
-/// All Rust of the folders that hold those tests.
-fn sources(root: &std::path::Path) -> String {
-    let mut folders: Vec<_> =
-        ["adapters/src", "adapters/tests", "dispatcher/src", "tests/tests"].map(|name| root.join(name)).into();
-    let mut sources = String::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                sources += &std::fs::read_to_string(path).unwrap();
-            }
-        }
-    }
-    sources
 }

@@ -1,5 +1,6 @@
-//! The receivers that docs/http.md shows, run as they stand there, against a real replica.
+//! The receivers to which docs/http.md leads, against a real replica.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use outbox_schema::NewMessage;
@@ -14,17 +15,12 @@ use crate::outboxes::Outbox;
 use crate::program::{PATIENCE, Program};
 use crate::sink::{Request, Sink};
 
+const RECEIVERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../guides/receivers");
+
 const KEY: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 const STRANGER: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// The first block of the page in that language.
-fn block(language: &str) -> &'static str {
-    let page = include_str!("../../../docs/http.md");
-    let (_, rest) = page.split_once(&format!("\n```{language}\n")).unwrap();
-    rest.split_once("\n```\n").unwrap().0
-}
-
-/// A receiver of the page. It ends with this.
+/// A receiver. It ends with this.
 struct Receiver {
     _process: Child,
     _home: TempDir,
@@ -32,9 +28,9 @@ struct Receiver {
 }
 
 impl Receiver {
-    async fn start(mut program: Command, language: &str, file: &str) -> Self {
+    async fn start(mut program: Command, file: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
-        std::fs::write(home.path().join(file), block(language)).unwrap();
+        std::fs::copy(Path::new(RECEIVERS).join(file), home.path().join(file)).unwrap();
         program.args([file, "0"]).current_dir(home.path()).env("WEBHOOK_SECRET", KEY);
         let mut process = program.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap_or_else(|error| {
             panic!("{} does not start ({error}): tests/install brings it", program.as_std().get_program().display())
@@ -115,12 +111,12 @@ async fn verifies_processes_once_and_answers_rightly(receiver: Receiver) {
 
 #[tokio::test]
 async fn the_receiver_in_python_verifies_processes_once_and_answers_rightly() {
-    let receiver = Receiver::start(Command::new(python()), "python", "receiver.py").await;
+    let receiver = Receiver::start(Command::new(python()), "receiver.py").await;
     verifies_processes_once_and_answers_rightly(receiver).await;
 }
 
 #[tokio::test]
 async fn the_receiver_in_node_verifies_processes_once_and_answers_rightly() {
-    let receiver = Receiver::start(Command::new("node"), "js", "receiver.mjs").await;
+    let receiver = Receiver::start(Command::new("node"), "receiver.mjs").await;
     verifies_processes_once_and_answers_rightly(receiver).await;
 }

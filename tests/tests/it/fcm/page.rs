@@ -1,7 +1,5 @@
 //! docs/fcm.md, as it is written.
 
-use std::path::Path;
-
 use outbox_tests::fcm::{Options, StandIn};
 use outbox_tests::{outbox_binary, servers};
 use tokio::process::Command;
@@ -45,24 +43,4 @@ async fn a_push_without_a_firebase_project_goes_as_the_page_says() {
     assert!(said.contains("project demo-project: has an access token for 59 more minutes"), "{said}");
     assert!(said.contains(r#""notification":{"title":"Hello"}"#), "{said}");
     assert_eq!(stand_in.counts().accepted, 1);
-}
-
-#[test]
-fn every_test_that_the_page_names_exists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut sources = String::new();
-    for folder in ["outbox-schema/src/enqueue/fcm", "adapters/src/fcm", "adapters/tests/it", "tests/tests/it/fcm"] {
-        for file in std::fs::read_dir(root.join(folder)).unwrap() {
-            let path = file.unwrap().path();
-            if path.extension().is_some_and(|extension| extension == "rs") {
-                sources += &std::fs::read_to_string(path).unwrap();
-            }
-        }
-    }
-    let (_, table) = PAGE.split_once("| line | test |").unwrap();
-    let named: Vec<_> = table.split('`').filter(|word| word.matches('_').count() > 3).collect();
-    assert!(named.len() > 25, "{named:?}");
-    for name in named {
-        assert!(sources.contains(&format!("fn {name}(")), "there is no test {name}");
-    }
 }
