@@ -41,11 +41,16 @@ fn what_the_default_file_says_is_allowed_is_what_the_checks_say() {
     assert!(compared > 20, "only {compared} comments say what is allowed");
 }
 
+/// A table for each section. Below that of a kind of channel stand the keys that are as of a kind before it.
 fn table() -> String {
+    let described = described();
     let (mut table, mut section) = (String::new(), "");
-    for key in described() {
+    let (mut earlier, mut same) = (Vec::new(), Vec::new());
+    for key in &described {
+        let kind = key.section.strip_prefix(&format!("{TEMPLATES}."));
         if key.section != section {
-            let title = match key.section.strip_prefix(&format!("{TEMPLATES}.")) {
+            table += &as_of_earlier(&std::mem::take(&mut same));
+            let title = match kind {
                 Some(kind) => format!("`[channels.NAME]` with `kind = \"{kind}\"`"),
                 None => format!("`[{}]`", key.section),
             };
@@ -53,10 +58,21 @@ fn table() -> String {
             let _ = write!(table, "{gap}### {title}\n\n| key | default | what it is |\n|---|---|---|\n");
             section = key.section;
         }
+        if kind.is_some() {
+            if earlier.contains(&(key.name, key.default, &key.comment)) {
+                same.push(key.name);
+                continue;
+            }
+            earlier.push((key.name, key.default, &key.comment));
+        }
         let default = if key.default == "\"\"" { "none".to_owned() } else { format!("`{}`", key.default) };
         let _ = writeln!(table, "| `{}` | {default} | {} |", key.name, key.comment.replace('|', "\\|"));
     }
-    table
+    table + &as_of_earlier(&same)
+}
+
+fn as_of_earlier(keys: &[&str]) -> String {
+    if keys.is_empty() { String::new() } else { format!("\nAs above: `{}`.\n", keys.join("`, `")) }
 }
 
 /// With `OUTBOX_TEST_UPDATE=1` the test writes the table instead.
