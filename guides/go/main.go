@@ -62,7 +62,6 @@ func (s shop) place(ctx context.Context, o order, m outbox.Message, reserve func
 	}
 }
 
-// docs: begin go
 func (s shop) try(ctx context.Context, o order, m outbox.Message, reserve func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -85,8 +84,6 @@ func (s shop) try(ctx context.Context, o order, m outbox.Message, reserve func(*
 	}
 	return tx.Commit()
 }
-
-// docs: end go
 
 func run(ctx context.Context) error {
 	s, err := open()

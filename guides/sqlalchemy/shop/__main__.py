@@ -56,11 +56,9 @@ with Session.begin() as session:
     session.add(Order(id=4, customer="Ann"))
     enqueue_later(session, "hooks", TARGET, {"order": 4}, "order-4-reminder", timedelta(seconds=5))
 
-# docs: begin sqlalchemy-core
 with engine.begin() as connection:
     connection.execute(insert(Order.__table__).values(id=5, customer="Ann"))
     connection.execute(insert(OutboxMessage.__table__).values(
         channel="hooks", target=TARGET, payload={"order": 5}, ordering_key="customer-7", headers={"X-Tenant": "7"}))
-# docs: end sqlalchemy-core
 
 again(lambda session: place_order(session, Order(id=6, customer="Ann"), {"order": 6}))

@@ -13,7 +13,6 @@ import outbox.spring.Outbox.Message;
 import outbox.spring.test.AutoConfigureOutbox;
 import outbox.spring.test.RecordingOutbox;
 
-// docs: begin test
 @DataJpaTest(properties = "shop.hook=https://hooks.example/orders")
 @AutoConfigureOutbox
 @Import(OrderService.class)
@@ -39,4 +38,3 @@ class OrderServiceTest {
                 .key("order-4-reminder").delay(Duration.ofSeconds(5)));
     }
 }
-// docs: end test
