@@ -53,4 +53,3 @@ func EnqueueLater(tx *gorm.DB, m Message, delay time.Duration) error {
 	return tx.Exec(`CALL outbox_enqueue(?, ?, ?, ?, ?, @id)`,
 		m.Channel, m.Target, string(payload), m.IdempotencyKey, string(options)).Error
 }
-
