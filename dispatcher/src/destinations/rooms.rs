@@ -9,7 +9,8 @@ use super::destination::{Closed, Destination, Situation, Standing};
 use super::stirred::Stirred;
 use super::{Destinations, Limits, State};
 use crate::poller::channels::Channels;
-use crate::schedule::{self, Rooms};
+use crate::schedule;
+use crate::schedule::Rooms;
 
 /// Answers a schedule while it chooses. Nothing changes meanwhile.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageRecord, NamingClaim};
 use outbox_schema::{MessageId, Status};
 
-use super::sent_twice::{is_in_doubt, was_fenced, was_unmarked};
+use super::attempts::{in_time, is_in_doubt, was_fenced, was_unmarked};
 use super::words::said;
 use super::{Holder, Mention, Subject};
 use crate::text::span;
@@ -95,12 +95,6 @@ fn attempted(attempt: &AttemptEntry, message: &MessageRecord) -> Event {
 /// message ended: a cause must not seem to come after its effect.
 fn is_after_end(began: &str, message: &MessageRecord) -> bool {
     message.finished_at.as_deref().is_some_and(|end| began > end)
-}
-
-/// The claim time of the attempt, which is never after its mark. The beginning is rounded to the millisecond, so a very
-/// short attempt may seem to begin after its mark.
-pub(super) fn in_time(attempt: &AttemptEntry) -> Option<&str> {
-    attempt.claimed_at.as_deref().or(attempt.started_at.as_deref())
 }
 
 fn audited(entry: &AuditEntry) -> Event {

@@ -5,12 +5,14 @@
 //! The sentences say that these are unknown.
 
 mod again;
+mod attempts;
 mod holder;
 mod life;
 mod mention;
 mod not_sent;
 mod note;
 mod reasons;
+mod said;
 mod sent_twice;
 mod sentences;
 mod telling;
@@ -33,6 +35,7 @@ pub use life::{Event, life};
 pub use mention::{Mention, Mentions, Subject};
 pub use not_sent::NotSent;
 pub use note::Note;
+pub use said::Said;
 pub use sent_twice::{Repetition, Verdict};
 pub use telling::Telling;
 
@@ -66,22 +69,6 @@ pub struct Explanation {
     /// Likely mistakes of the application that wrote the message.
     #[serde(default)]
     pub notes: Vec<Said<Note>>,
-}
-
-/// A cause and its sentence. In JSON the name of the cause is `cause`, and its fields stand beside that.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Said<C> {
-    /// The cause.
-    #[serde(flatten)]
-    pub cause: C,
-    /// One or more sentences about the message (`It …`).
-    pub sentence: String,
-}
-
-impl<C: std::fmt::Display> From<C> for Said<C> {
-    fn from(cause: C) -> Self {
-        Self { sentence: cause.to_string(), cause }
-    }
 }
 
 /// Explains a message. None where there is no such message. Reads the facts of the message, and of the message that it

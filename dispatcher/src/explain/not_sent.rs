@@ -6,8 +6,9 @@ use outbox_schema::MessageId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::said::Said;
 use super::words::{known, said};
-use super::{Holder, Mention, Mentions, Said, Subject, named, sentences, waits};
+use super::{Holder, Mention, Mentions, Subject, named, sentences};
 use crate::text::{span, to_the_second};
 
 /// Why a message has not been sent. Times are texts of the database; `*_ms` are milliseconds.
@@ -300,7 +301,7 @@ impl fmt::Display for NotSent {
                 sentences::halted(ordering_key, *behind, dead_reason.as_ref())
             }
             Self::WaitsBehind { ordering_key, behind, waiting, because } => {
-                sentences::waits_behind(ordering_key, *behind, *waiting, because.first())
+                sentences::waits_behind(ordering_key, *behind, *waiting, because.first().map(|said| &*said.sentence))
             }
             Self::KeyInFlight { ordering_key, message } => sentences::key_in_flight(ordering_key, *message),
             Self::InvalidTarget { channel, target, since, reason } => {
@@ -340,7 +341,7 @@ impl fmt::Display for NotSent {
             }
             Self::Suspect { attempt, epoch, holder } => sentences::suspect(*attempt, *epoch, holder),
             Self::Waits { why, destination, tenant, in_flight, window, standing } => {
-                waits::sentence(why, destination, tenant, in_flight.zip(*window), standing.as_deref())
+                sentences::waits_at_poller(why, destination, tenant, in_flight.zip(*window), standing.as_deref())
             }
             Self::Backlog { ahead, oldest_ms, tenant, of_tenant } => {
                 sentences::backlog(*ahead, *oldest_ms, tenant.as_deref(), *of_tenant)

@@ -5,8 +5,10 @@ use outbox_schema::desk::{
 };
 use outbox_schema::{LONGEST_DEADLINE, MessageId, PauseKind, Status};
 
-use super::sent_twice::{kept_delivery, was_unmarked};
-use super::{Holder, NotSent, Said};
+use super::attempts::was_unmarked;
+use super::said::Said;
+use super::sent_twice::kept_delivery;
+use super::{Holder, NotSent};
 use crate::configured::Configured;
 use crate::health::replicas::Replicas;
 

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use outbox_schema::Status;
 use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord};
-use outbox_schema::{KNOWN_ALREADY, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::life::in_time;
-use super::{Again, Holder, Said};
+use super::attempts::{in_time, is_in_doubt, was_fenced, was_kept, was_known, was_refused, was_unmarked};
+use super::said::Said;
+use super::{Again, Holder};
 
 /// Whether a message was sent more than once, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -210,24 +211,6 @@ fn was_undone(later: &[Entry<'_>]) -> bool {
     matches!(later.first(), Some(Entry::Audit(next)) if next.action == "undo")
 }
 
-pub(super) fn is_in_doubt(attempt: &AttemptEntry) -> bool {
-    attempt.outcome == "in_doubt"
-}
-
-pub(super) fn was_fenced(attempt: &AttemptEntry) -> bool {
-    attempt.outcome == "delivered_fenced"
-}
-
-pub(super) fn was_unmarked(attempt: &AttemptEntry) -> bool {
-    attempt.outcome == "delivered_unmarked"
-}
-
-/// Whether the receiver answered, and did not accept.
-fn was_refused(attempt: &AttemptEntry) -> bool {
-    let accepted = was_kept(attempt) || was_fenced(attempt) || was_unmarked(attempt);
-    attempt.status_code.is_some() && !is_in_doubt(attempt) && !accepted
-}
-
 /// The requests since the last redrive that got an answer, and counted as no attempt.
 pub(super) fn uncounted(message: &MessageRecord) -> usize {
     let redriven = message.audit.iter().rfind(|entry| entry.action == "redrive").map(|entry| entry.at.as_str());
@@ -239,16 +222,6 @@ pub(super) fn uncounted(message: &MessageRecord) -> usize {
 /// Whether the attempt was not counted: the message waits with its destination, and has as many attempts left as before.
 fn was_deferred(attempt: &AttemptEntry) -> bool {
     attempt.outcome == "deferred"
-}
-
-/// Whether the entry is of the delivery that made the message `SUCCESS`. Only some channels keep one.
-fn was_kept(attempt: &AttemptEntry) -> bool {
-    attempt.outcome == "delivered" || was_known(attempt)
-}
-
-/// Whether the receiver said that it knew the idempotency key already.
-fn was_known(attempt: &AttemptEntry) -> bool {
-    attempt.outcome == KNOWN_ALREADY
 }
 
 /// Whether the message is `SUCCESS` because the receiver knew its key.

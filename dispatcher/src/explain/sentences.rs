@@ -3,8 +3,9 @@
 use outbox_schema::desk::COUNTED;
 use outbox_schema::{MessageId, channel_name};
 
+use super::Holder;
 use super::words::{known, said};
-use super::{Holder, NotSent, Said};
+use crate::schedule::WhyNot;
 use crate::text::{span, to_the_second};
 
 /// The sentence behind that about a missing poller: which replicas could poll, and what keeps them from it.
@@ -129,18 +130,13 @@ pub(super) fn halted(ordering_key: &str, behind: MessageId, dead_reason: Option<
     )
 }
 
-pub(super) fn waits_behind(
-    ordering_key: &str,
-    behind: MessageId,
-    waiting: i64,
-    because: Option<&Said<NotSent>>,
-) -> String {
+pub(super) fn waits_behind(ordering_key: &str, behind: MessageId, waiting: i64, because: Option<&str>) -> String {
     let place = match waiting {
         ..=1 => String::new(),
         COUNTED.. => format!(", the first of {COUNTED} or more before it"),
         some => format!(", the first of {some} before it"),
     };
-    let because = because.map_or_else(String::new, |because| format!(" Of message {behind}: {}", because.sentence));
+    let because = because.map_or_else(String::new, |because| format!(" Of message {behind}: {because}"));
     format!("It waits behind message {behind} of its ordering key {ordering_key:?}{place}.{because}")
 }
 
@@ -317,6 +313,37 @@ pub(super) fn backlog(ahead: i64, oldest_ms: Option<i64>, tenant: Option<&str>, 
     )
 }
 
+/// `of`: what the destination has in flight, and the most that it may have.
+pub(super) fn waits_at_poller(
+    why: &str,
+    destination: &str,
+    tenant: &str,
+    of: Option<(usize, usize)>,
+    standing: Option<&str>,
+) -> String {
+    let says = match WhyNot::ALL.into_iter().find(|known| known.as_str() == why) {
+        Some(WhyNot::Full) => {
+            let of = of.map_or_else(String::new, |(is, may)| format!(": {is} of {may}"));
+            format!(
+                "{destination} has as many messages in flight as it may have{of}. The message goes once one is answered."
+            )
+        }
+        Some(WhyNot::Closed) => {
+            let standing = standing.map_or_else(String::new, |standing| format!(": it {standing}"));
+            format!("{destination} takes nothing for now{standing}.")
+        }
+        Some(WhyNot::Bytes) => "It is large, or behind a large one for the same destination. \
+             It goes once enough of `dispatch.max_bytes` is free."
+            .to_owned(),
+        Some(WhyNot::Strangers) => format!(
+            "{destination} has never answered. Such destinations share a part of the slots, and that part is taken. The message goes \
+             once another has answered, or has not for a second."
+        ),
+        _ => format!("It waits its turn: other messages of tenant {tenant}, or other tenants, go before it."),
+    };
+    format!("The poller has read it. {says}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,5 +379,15 @@ mod tests {
             let sentence = not_configured(name, None, None, false);
             assert!(sentence.contains("No channel can be called so") && !sentence.contains("[channels."), "{sentence}");
         }
+    }
+
+    #[test]
+    fn the_words_of_the_schedule_name_what_the_message_waits_for() {
+        let said = |why: WhyNot| waits_at_poller(why.as_str(), "https://shop", "acme", Some((8, 8)), Some("is paused"));
+        assert!(said(WhyNot::Full).contains("in flight as it may have: 8 of 8."));
+        assert!(said(WhyNot::Closed).contains("https://shop takes nothing for now: it is paused."));
+        assert!(said(WhyNot::Bytes).contains("dispatch.max_bytes"));
+        assert!(said(WhyNot::Strangers).contains("has never answered"));
+        assert!(said(WhyNot::Turn).contains("tenant acme"));
     }
 }

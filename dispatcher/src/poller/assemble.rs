@@ -27,7 +27,8 @@ use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
 use crate::poller::suspects::Suspects;
 use crate::retention::Pruner;
-use crate::schedule::{Capacity, Schedule};
+use crate::schedule::Capacity;
+use crate::schedule::Schedule;
 use crate::term::clock::Clock;
 use crate::term::leadership::Leadership;
 

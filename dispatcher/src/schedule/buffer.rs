@@ -5,30 +5,12 @@ use std::collections::BTreeMap;
 use outbox_schema::{Header, Lane, MessageId, Revision};
 
 use super::Schedule;
+use super::destination::Destination;
 use super::keys::{KeyName, Through, key_of};
-use super::lane::{Flow, FlowState, LaneState, Rank, rank};
-use super::parking::Destination;
+use super::lane::{Flow, FlowState, LaneState};
+use super::rank::{Rank, rank};
 use super::ring::{Channel, Entry, StrangersTurn};
-
-/// Where a row is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spot {
-    /// In this flow.
-    Flow(usize, Rank),
-    /// Behind the gate of its key.
-    Gate,
-    InFlight,
-}
-
-/// How many headers are here.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) here: usize,
-    /// Those for destinations that have never answered, but for the next.
-    pub(super) strange: usize,
-    /// Those that are parked with destinations that take nothing for now.
-    pub(super) closed: usize,
-}
+use super::spot::Spot;
 
 impl Schedule {
     /// Puts a header in its place.

@@ -3,11 +3,12 @@
 use outbox_schema::{Header, MessageId};
 use tokio::time::Instant;
 
-use super::buffer::Spot;
+use super::Schedule;
 use super::flight::Flight;
 use super::keys::{Gate, Through, key_of};
 use super::looks::weigh;
-use super::{Rooms, Schedule};
+use super::rooms::Rooms;
+use super::spot::Spot;
 
 impl Schedule {
     /// These were claimed unseen.

@@ -11,9 +11,10 @@ use std::time::Duration;
 use outbox_schema::{Header, LaneLook, WalkStart};
 use tokio::time::Instant;
 
+use super::Schedule;
 use super::lane::{Feeding, FlowState};
 use super::looks::{Added, By, Fate, place};
-use super::{Rooms, Schedule};
+use super::rooms::Rooms;
 
 /// The fewest headers that a lane may have here. A flow with no more is low.
 const FEW: usize = 8;

@@ -8,18 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use outbox_schema::{Header, Lane, WalkStart};
 use tokio::time::Instant;
 
+use super::rank::Rank;
 use super::ring::{StrangersTurn, Turn};
-
-/// The order within a lane: the highest priority first, then the longest due.
-pub(super) type Rank = (u8, i64, i64);
 
 /// A lane with fewer than this in flight has little in flight.
 pub(super) const LITTLE: usize = 8;
-
-/// The rank of a row.
-pub(super) fn rank(header: &Header) -> Rank {
-    (u8::MAX - header.priority, header.at, header.id.0)
-}
 
 /// A lane with something here, in flight, or known to wait in the database.
 #[derive(Debug)]

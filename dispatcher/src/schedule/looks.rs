@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use outbox_schema::{Header, Lane, MessageId, Revision, WalkStart};
 use tokio::time::Instant;
 
-use super::buffer::Spot;
+use super::Schedule;
 use super::keys::key_of;
 use super::lane::Feeding;
 use super::parking::ASK_AGAIN;
-use super::{Rooms, Schedule, Standing};
+use super::rooms::{Rooms, Standing};
+use super::spot::Spot;
 
 /// How many lanes with a backlog a look may be told to pass over.
 const MOST_PASSED_OVER: usize = 64;

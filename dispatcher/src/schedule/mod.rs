@@ -23,6 +23,7 @@
 //! **Invariant:** a row is here once, or in flight, never both. It leaves flight with its mark, so that no other claim can have it.
 
 mod buffer;
+mod destination;
 mod fate;
 mod feeding;
 mod flight;
@@ -30,9 +31,12 @@ mod keys;
 mod lane;
 mod looks;
 mod parking;
+mod rank;
 mod ring;
+mod rooms;
 mod said;
 mod slab;
+mod spot;
 mod strangers;
 #[cfg(test)]
 mod tests;
@@ -44,66 +48,17 @@ use std::sync::Arc;
 use outbox_schema::{Header, Lane, MessageId, Revision};
 use tokio::time::Instant;
 
-use self::buffer::{Counts, Spot};
+use self::destination::Destination;
 use self::flight::Flights;
 use self::keys::{Gate, KeyName};
 use self::lane::{Flow, LaneState};
 pub use self::looks::{Added, Shows, Unseen};
-use self::parking::Destination;
-use self::ring::Channel;
+use self::ring::{Channel, Turns};
+pub use self::rooms::{Capacity, Rooms, Standing};
 pub use self::said::{Waiting, WhyNot};
 use self::slab::Slab;
+use self::spot::{Counts, Spot};
 use self::strangers::Strangers;
-
-/// How much there may be of what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capacity {
-    /// Messages in flight.
-    pub slots: usize,
-    /// The bytes of these messages.
-    pub bytes: u64,
-    /// Headers that wait here.
-    pub headers: usize,
-}
-
-/// What a destination may get.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// So many more messages.
-    Room(usize),
-    /// Nothing until it answers.
-    Full,
-    /// Nothing for now.
-    Closed {
-        /// When it takes messages again by itself.
-        until: Option<Instant>,
-    },
-}
-
-/// What the schedule asks about destinations and channels.
-pub trait Rooms {
-    /// What the destination may get of this channel, beside what was admitted and has not been answered.
-    fn standing(&mut self, channel: &str, destination: &str, now: Instant) -> Standing;
-
-    /// Whether the destination has never answered.
-    fn is_stranger(&mut self, destination: &str) -> bool;
-
-    /// The most messages that strangers have in flight, all together, while others want slots.
-    fn budget_of_strangers(&mut self) -> usize;
-
-    /// How many messages may be claimed unseen, whichever their destination is: they may come on top of its room. None where one takes
-    /// nothing for now, or is kept to a number or a rate that the settings say.
-    fn room_for_anyone(&mut self, now: Instant) -> usize;
-
-    /// The largest message that may be claimed unseen, in bytes.
-    fn largest(&self) -> u64;
-
-    /// `max_message_bytes` of a channel: a larger message is claimed without being read. None: nobody has configured the channel.
-    fn most_bytes(&self, channel: &str) -> Option<u64>;
-
-    /// Whether the tenants of a channel take turns. It is asked when the channel is met first.
-    fn fair(&self, channel: &str) -> bool;
-}
 
 /// Headers of due rows, and whose turn it is.
 #[derive(Debug)]
@@ -135,7 +90,7 @@ pub struct Schedule {
     hungry: VecDeque<usize>,
     /// Lanes of which rows for strangers were left in the database.
     left_strangers: BTreeSet<usize>,
-    turns: turns::Turns,
+    turns: Turns,
     /// A counter: places are given in its order.
     placed: u64,
     /// Whether rows were left in the database of which nothing here tells, and when such rows may go that had to wait.
@@ -167,7 +122,7 @@ impl Schedule {
             more: BTreeSet::new(),
             hungry: VecDeque::new(),
             left_strangers: BTreeSet::new(),
-            turns: turns::Turns::default(),
+            turns: Turns::default(),
             placed: 0,
             skipped: false,
             left_until: None,

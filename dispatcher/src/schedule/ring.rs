@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::lane::Rank;
+use tokio::time::Instant;
+
+use super::rank::Rank;
 
 /// So many lanes that had nothing go one after another while others wait.
 const FRESH_IN_A_ROW: u32 = 8;
@@ -145,5 +147,27 @@ impl Channel {
         let many = self.strange_picks / 2 % 2;
         let first = if self.strange[many].is_empty() { 1 - many } else { many };
         self.strange[first].first_key_value().map(|(_, &lane)| lane)
+    }
+}
+
+/// What is known of turns.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// The number of the present take.
+    pub(super) take: u64,
+    /// The channel that had the last turn, and that of the last stranger.
+    pub(super) channel: usize,
+    pub(super) strange_channel: usize,
+    /// Turns since that of a stranger.
+    pub(super) since_stranger: u32,
+    /// Whether there was more than one lane since the last take, and until when slots are kept for others.
+    pub(super) shared: bool,
+    pub(super) shared_until: Option<Instant>,
+}
+
+impl Turns {
+    /// Notes how many lanes there are.
+    pub(super) fn notice_lanes(&mut self, lanes: usize) {
+        self.shared |= lanes > 1;
     }
 }

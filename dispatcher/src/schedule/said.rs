@@ -6,8 +6,8 @@ use outbox_schema::MessageId;
 use tokio::time::Instant;
 
 use super::Schedule;
-use super::buffer::Spot;
 use super::lane::FlowState;
+use super::spot::Spot;
 
 /// What waits, and what is in flight.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use outbox_schema::{Header, MessageId};
 use tokio::time::Instant;
 
-use super::Capacity;
+use super::rooms::Capacity;
 
 /// How long a silent stranger keeps its place in the budget while others wait for it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);

@@ -5,13 +5,14 @@ use std::time::Duration;
 use outbox_schema::Header;
 use tokio::time::Instant;
 
-use super::buffer::Spot;
+use super::Schedule;
 use super::flight::Flight;
 use super::keys::{Through, key_of};
 use super::lane::{Flow, LITTLE};
 use super::parking::ASK_AGAIN;
 use super::ring::{Entry, Turn};
-use super::{Rooms, Schedule, Standing};
+use super::rooms::{Rooms, Standing};
+use super::spot::Spot;
 
 /// The messages of a turn: so that a connection is used while it is warm.
 const TURN: i64 = 4;
@@ -27,28 +28,6 @@ const SHARED: Duration = Duration::from_secs(1);
 
 /// Of how many answers a destination's flows are tried: two for each. As many as it has room for would be parked again by the hundred.
 const TRIED: usize = 2;
-
-/// What is known of turns.
-#[derive(Debug, Default)]
-pub(super) struct Turns {
-    /// The number of the present take.
-    take: u64,
-    /// The channel that had the last turn, and that of the last stranger.
-    channel: usize,
-    strange_channel: usize,
-    /// Turns since that of a stranger.
-    since_stranger: u32,
-    /// Whether there was more than one lane since the last take, and until when slots are kept for others.
-    shared: bool,
-    shared_until: Option<Instant>,
-}
-
-impl Turns {
-    /// Notes how many lanes there are.
-    pub(super) fn notice_lanes(&mut self, lanes: usize) {
-        self.shared |= lanes > 1;
-    }
-}
 
 /// Whether a flow can go.
 enum Go {

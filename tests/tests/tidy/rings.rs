@@ -32,7 +32,7 @@ enum Found {
 
 #[derive(Default)]
 pub(crate) struct Crate {
-    pub(crate) files: Vec<String>,
+    files: Vec<String>,
     modules: Vec<Module>,
     macros: BTreeMap<String, usize>,
 }
@@ -185,7 +185,7 @@ impl Crate {
     }
 
     /// From file to file, and the names for which.
-    pub(crate) fn arrows(&self) -> BTreeMap<(usize, usize), BTreeSet<String>> {
+    fn arrows(&self) -> BTreeMap<(usize, usize), BTreeSet<String>> {
         let mut arrows: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for (this, module) in self.modules.iter().enumerate() {
             let mut draw = |file: usize, path: &[String]| {
@@ -207,8 +207,8 @@ impl Crate {
         arrows
     }
 
-    /// The rings, each as its files, largest first.
-    pub(crate) fn rings(&self) -> Vec<Vec<usize>> {
+    /// The arrows between files that need each other in a ring, each with the names that make it.
+    pub(crate) fn rings(&self) -> Vec<String> {
         let arrows = self.arrows();
         let reached = |from: usize| {
             let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
@@ -219,13 +219,13 @@ impl Crate {
             seen
         };
         let reach: Vec<_> = (0..self.files.len()).map(reached).collect();
-        let ring = |file: usize| -> Vec<_> {
-            reach[file].iter().copied().filter(|other| reach[*other].contains(&file)).collect()
-        };
-        let mut rings: Vec<_> = (0..self.files.len()).map(ring).filter(|ring| ring.len() > 1).collect();
-        rings.sort_by_key(|ring| (usize::MAX - ring.len(), ring.clone()));
-        rings.dedup();
-        rings
+        let in_a_ring = arrows.iter().filter(|((from, to), _)| reach[*to].contains(from));
+        in_a_ring
+            .map(|((from, to), names)| {
+                let names: Vec<_> = names.iter().map(String::as_str).collect();
+                format!("{} -> {}: {}", self.files[*from], self.files[*to], names.join(", "))
+            })
+            .collect()
     }
 }
 

@@ -16,7 +16,8 @@ use super::visit::Visit;
 use crate::admin::api::extract::{Body, Id};
 use crate::admin::api::{Authored, Problem, messages as api};
 use crate::edit::indented;
-use crate::explain::{Explanation, Mentions, Repetition, Said, Verdict, explain, life};
+use crate::explain::Said;
+use crate::explain::{Explanation, Mentions, Repetition, Verdict, explain, life};
 
 /// What a message was looked for by, where that says more than its id.
 pub(super) const NAMED: &str = "named";

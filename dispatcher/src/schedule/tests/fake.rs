@@ -6,9 +6,10 @@ use std::sync::Arc;
 use outbox_schema::{Header, Lane, MessageId, Revision, WalkStart};
 use tokio::time::Instant;
 
-use crate::schedule::buffer::{Counts, Spot};
 use crate::schedule::lane::FlowState;
-use crate::schedule::{Added, Capacity, Rooms, Schedule, Shows, Standing};
+use crate::schedule::spot::{Counts, Spot};
+use crate::schedule::{Added, Schedule, Shows};
+use crate::schedule::{Capacity, Rooms, Standing};
 
 /// Destinations as a test wants them.
 #[derive(Debug)]

@@ -7,7 +7,8 @@ use outbox_schema::{Header, LaneLook, MessageId, Revision, WalkStart};
 use tokio::time::Instant;
 
 use super::fake::{Bench, keyed, row, row_to};
-use crate::schedule::{Capacity, Shows, WhyNot};
+use crate::schedule::Capacity;
+use crate::schedule::{Shows, WhyNot};
 
 fn tenants(batch: &[Header]) -> String {
     batch.iter().map(|header| &*header.lane.tenant).collect()

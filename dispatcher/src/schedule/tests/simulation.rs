@@ -10,7 +10,8 @@ use outbox_schema::{Header, Lane, LaneLook, MessageId, WalkStart};
 use tokio::time::Instant;
 
 use super::store::{Chance, Store};
-use crate::schedule::{Capacity, Rooms, Schedule, Shows, Standing};
+use crate::schedule::{Capacity, Rooms, Standing};
+use crate::schedule::{Schedule, Shows};
 
 const CAPACITY: Capacity = Capacity { slots: 16, bytes: 4000, headers: 48 };
 const PAGE: usize = 16;
