@@ -6,7 +6,8 @@
 //!
 //! *Backlog*: more is due than the schedule holds. Four kinds of looks then take turns. The *tail* follows what comes. Once in a while
 //! the *newest* are looked at: a row may have been committed long after its time, behind the tail. The *ring* steps from lane to lane,
-//! with the first rows of each: once round it rests. And lanes that run low are *fed* behind the rows that are known of them. It ends once a whole round has met nothing that is not known, and no lane has more.
+//! with the first rows of each: once round it rests. And lanes that run low are *fed* behind the rows that are known of them.
+//! It ends once a whole round has met nothing that is not known, and no lane has more.
 //!
 //! Ordering keys have a ring of their own, at all times.
 
