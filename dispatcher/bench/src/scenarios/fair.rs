@@ -1,4 +1,5 @@
-//! Quiet tenants beside a noisy one: all with one host, and each with a host of its own. The table was last analysed while it was empty.
+//! Quiet tenants beside a noisy one: all with one host, then each with a host of its own. The table was last analysed while it was
+//! empty.
 
 use std::time::Duration;
 
