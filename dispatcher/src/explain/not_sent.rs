@@ -319,8 +319,7 @@ impl fmt::Display for NotSent {
             Self::PutOff { since, until, error } => sentences::put_off(since, until, error.as_deref()),
             Self::NextAttempt { at, in_ms, attempt, of, status_code, error } => {
                 let (code, error) = (said(" with status ", status_code.as_ref()), said(": ", error.as_ref()));
-                let at = sentences::later(at, *in_ms);
-                let of = said(" of ", of.as_ref());
+                let (of, at) = (said(" of ", of.as_ref()), sentences::later(at, *in_ms));
                 format!("It waits for attempt {attempt}{of} at {at}. The last one failed{code}{error}.")
             }
             Self::NotDue { at, in_ms } => format!("It is not due until {}.", sentences::later(at, *in_ms)),

@@ -99,14 +99,13 @@ impl Dispatcher {
         } = parts;
         let store: Arc<dyn Store> = Arc::new(InTime::new(store, settings.lease_ttl));
         let destination_store: Arc<dyn DestinationStore> = Arc::new(InTime::new(destination_store, settings.lease_ttl));
-        let slots = settings.max_in_flight;
-        let channels = Channels::new(channels);
+        let (slots, channels) = (settings.max_in_flight, Channels::new(channels));
         let (wakeup, in_flight) = (Arc::new(Notify::new()), Arc::new(InFlight::new(slots)));
         let destinations = Arc::new(Destinations::new(slots, settings.max_bytes, channels.limits()));
         let channels = InForce::new(channels);
         let listener = Arc::new(HintListener::new(wakeup.clone()));
         let marking = Arc::new(Marking::new(settings.lease_ttl));
-        let led = watch::Sender::default();
+        let (led, suspects) = (watch::Sender::default(), Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())));
         let known = DestinationsNow::new(destinations.clone(), in_flight.clone(), led.subscribe());
         let (schedule, questions) = ScheduleNow::new(led.subscribe(), known);
         let handle = Handle {
@@ -121,7 +120,6 @@ impl Dispatcher {
             in_flight: in_flight.clone(),
             schedule,
         };
-        let suspects = Arc::new(Suspects::new(in_flight.clone(), wakeup.clone()));
         let (marks, sent) = mpsc::unbounded_channel();
         let marker = Marker {
             store: store.clone(),
@@ -134,10 +132,9 @@ impl Dispatcher {
             metrics: metrics.clone(),
         };
         tokio::spawn(marker.run_watched(sent));
-        let headers = (slots * HEADERS_OF_A_SLOT).clamp(LEAST_HEADERS, MOST_HEADERS);
         let intake = Intake {
             store: store.clone(),
-            schedule: Schedule::new(Capacity { slots, bytes: settings.max_bytes, headers }),
+            schedule: Schedule::new(capacity(slots, settings.max_bytes)),
             in_flight: in_flight.clone(),
             suspects: suspects.clone(),
             channels: channels.clone(),
@@ -188,4 +185,8 @@ impl Dispatcher {
             handle,
         }
     }
+}
+
+fn capacity(slots: usize, bytes: u64) -> Capacity {
+    Capacity { slots, bytes, headers: (slots * HEADERS_OF_A_SLOT).clamp(LEAST_HEADERS, MOST_HEADERS) }
 }
