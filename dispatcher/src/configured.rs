@@ -8,8 +8,7 @@ use outbox_schema::desk::{ChannelRunsBy, RetentionRunsBy, RunsBy};
 use outbox_schema::origin::origin;
 
 use crate::config::{ChannelConfig, Config};
-use crate::health::readiness::LeaseTimes;
-use crate::term::leadership::campaign_interval;
+use crate::config::{LeaseTimes, campaign_interval};
 
 /// The settings that an explanation needs.
 #[derive(Debug, Clone, PartialEq, Eq)]

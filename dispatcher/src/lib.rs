@@ -5,6 +5,7 @@
 pub mod admin;
 pub mod alerts;
 mod backoff;
+pub mod channels;
 pub mod check;
 pub mod config;
 pub mod configured;

@@ -327,7 +327,7 @@ mod tests {
     async fn what_cannot_be_removed_is_shown_to_be_behind() {
         let outbox = pruner(Stretches { left: AtomicU64::new(1), refuses: true, ..Stretches::default() });
         let term = term();
-        outbox.metrics.term_began(&term);
+        outbox.metrics.term_began(term.clone());
         outbox.pruner.begin(&term);
         tokio::time::sleep(Duration::from_mins(3)).await;
         let text = outbox.metrics.render().unwrap_or_default();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use outbox_adapters::{fcm, http};
 use outbox_schema::{DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
 
-use crate::poller::channels::OutcomeTargets;
+use super::outcome_targets::OutcomeTargets;
 
 /// The settings of one channel.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,11 +11,11 @@ use tokio::time::Instant;
 
 use super::credentials::Credentials;
 use super::destination::{Destination, Situation};
-use super::limits::Limits;
 use super::memory::MOST_AT_REST;
 use super::stirred::Stirred;
 use super::strangers::Budget;
 use super::window::Slots;
+use crate::channels::Limits;
 
 /// The destinations that this process sends to.
 #[derive(Debug)]

@@ -1,16 +1,7 @@
 //! The limits of a channel for its destinations.
 
-use super::rate::RateLimit;
 use super::window::{self, Slots};
-
-/// The limits of a channel for each of its destinations.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Limits {
-    /// The most messages in flight. None: by shares (see `window`).
-    pub max_in_flight: Option<usize>,
-    /// The rate. None: as fast as the destination answers.
-    pub rate: Option<RateLimit>,
-}
+use crate::channels::{Limits, RateLimit};
 
 impl Limits {
     /// How many messages a destination that a row names gets before anything is known of it.

@@ -27,12 +27,11 @@ mod strangers;
 mod tests;
 mod window;
 
+pub use crate::channels::{Limits, RateLimit};
 pub use destinations::Destinations;
 use destinations::State;
 pub use keeper::{Keeper, LISTEN};
-pub use limits::Limits;
 use memory::{ANSWERS_FORGOTTEN, FAILURES_FORGOTTEN, FAR, FORGOTTEN, REST_BEGINS};
-pub use rate::RateLimit;
 pub use rooms::RoomsNow;
 pub use ruling::Ruling;
 pub use shown::{DestinationNow, DestinationsNow};

@@ -4,17 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::channels::RateLimit;
+
 /// A destination that got no message for this long begins its rise anew, where its rate rises at all.
 pub(super) const REST: Duration = Duration::from_mins(1);
-
-/// How a channel limits the rate of each of its destinations.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RateLimit {
-    /// Messages a second.
-    pub per_second: f64,
-    /// How long the rate takes to rise to that after a rest. None: it is allowed at once.
-    pub rise: Option<Duration>,
-}
 
 /// The bucket of tokens of one destination.
 #[derive(Debug)]

@@ -1,8 +1,6 @@
 //! Keeps the figures over time: writes what was counted, and makes hours of old minutes. It does so beside the loop, on connections of
 //! the listener, and never on the way of a message.
 
-pub mod counting;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -23,17 +23,17 @@ use outbox_schema::words::words;
 use outbox_schema::{Database, Desk, Dialect, Epoch, Meta, SCHEMA_VERSION, Shard};
 
 use crate::config::Config;
+use crate::config::{LeaseTimes, campaign_interval};
 use crate::configured::Configured;
 use crate::health::cached::Cached;
 use crate::health::fleet::Fleet;
 use crate::health::lease_health::LeaseHealth;
-use crate::health::readiness::{Asked, LeaseTimes, NewestTerm, Observations, Readiness, Standing, causes};
+use crate::health::readiness::{Asked, NewestTerm, Observations, Readiness, Standing, causes};
 use crate::health::store_health::StoreHealth;
 use crate::health::vitals::{Vitals, VitalsCache, VitalsSource};
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::marking::Marking;
-use crate::term::leadership::campaign_interval;
 
 /// How often each replica refreshes the metrics that it sends over OTLP.
 const REFRESH: Duration = Duration::from_mins(1);

@@ -18,8 +18,8 @@ use crate::health::lease_health::LeaseHealth;
 use crate::health::store_health::StoreHealth;
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
+use crate::metrics::tally::Counts;
 use crate::term::Term;
-use crate::term::tally::Counts;
 
 /// How often a replica writes its row.
 pub const EACH: Duration = Duration::from_secs(30);

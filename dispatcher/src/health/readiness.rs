@@ -8,12 +8,10 @@ use async_trait::async_trait;
 use outbox_schema::Epoch;
 use outbox_schema::desk::HeldBack;
 
+use crate::config::LeaseTimes;
 use crate::health::answering::Silence;
 use crate::health::vitals::Vitals;
 use crate::poller::marking::Stuck;
-
-/// A lag below this is never a cause, however short the lease.
-const LAG_FLOOR: Duration = Duration::from_secs(30);
 
 /// Fewer dead rows than this do not slow a poll down noticeably.
 const DEAD_ROWS: i64 = 10_000;
@@ -83,34 +81,6 @@ pub struct NewestTerm {
     pub epoch: Epoch,
     /// How long ago the term began, by the database's clock.
     pub age: Duration,
-}
-
-/// The settings of the lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeaseTimes {
-    /// `lease.ttl`.
-    pub ttl: Duration,
-    /// `lease.term`.
-    pub term: Duration,
-    /// How often a replica campaigns.
-    pub campaign_interval: Duration,
-}
-
-impl LeaseTimes {
-    /// The longest time from the beginning of a term to that of the next. After that, no replica polls.
-    pub fn longest_term(&self) -> Duration {
-        self.term + self.change_of_poller()
-    }
-
-    /// How long a change of poller may take, with three campaigns to spare.
-    pub(crate) fn change_of_poller(&self) -> Duration {
-        self.ttl + self.campaign_interval * 3
-    }
-
-    /// A lag up to this is no cause.
-    pub fn patience(&self) -> Duration {
-        self.change_of_poller().max(LAG_FLOOR)
-    }
 }
 
 /// One sentence for each fault. Empty when the replica is ready.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::configured::Configured;
 use crate::health::replicas::{PerMinute, ReplicaStatus, Replicas};
-use crate::health::vitals::{self, bounded};
+use crate::metrics::bounded::{self, bounded};
 use crate::poller::schedule_now::ScheduleNow;
 use crate::schedule::WhyNot;
 
@@ -150,7 +150,7 @@ impl Status {
                 .push(format!("channels beyond {NOT_CONFIGURED} that nobody has configured: {more}, counted together"));
         }
         Ok(Self {
-            not_configured: not_configured(&vitals, |name| is_configured(name) || name == vitals::NOT_CONFIGURED),
+            not_configured: not_configured(&vitals, |name| is_configured(name) || name == bounded::NOT_CONFIGURED),
             shards,
             vitals,
             last_terms: terms[..terms.len().min(LAST_TERMS)].to_vec(),
@@ -249,8 +249,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::config::LeaseTimes;
     use crate::fixtures::replicas::{replica, runs_by};
-    use crate::health::readiness::LeaseTimes;
 
     #[test]
     fn while_the_lease_store_is_away_the_poller_is_the_one_whose_term_the_database_shows() {

@@ -3,9 +3,13 @@
 //!
 //! Counters begin at zero for every label that is known at the start, so that their first increase is seen too.
 
+pub(crate) mod bounded;
+pub mod counting;
 mod labels;
 mod names;
 mod observed;
+pub mod tally;
+mod term_gauge;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,11 +29,11 @@ use prometheus::TextEncoder;
 
 pub use names::Name;
 
-use crate::figures::counting::Counting;
+use self::counting::Counting;
+use self::tally::Tally;
+pub use self::term_gauge::TermGauge;
 use crate::health::vitals::Vitals;
 use crate::schedule::WhyNot;
-use crate::term::Term;
-use crate::term::tally::Tally;
 use labels::Channels;
 use observed::Observed;
 
@@ -162,7 +166,7 @@ impl Metrics {
     }
 
     /// This process leads `term` from now on. Its numbers are read from the term whenever the metrics are read.
-    pub fn term_began(&self, term: &Arc<Term>) {
+    pub fn term_began(&self, term: Arc<dyn TermGauge>) {
         self.observed.term_began(term);
     }
 

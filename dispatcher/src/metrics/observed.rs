@@ -7,11 +7,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
+use outbox_schema::desk::{ChannelVitals, TenantVitals, Vitals};
 use outbox_schema::{Connections, Shard, Status};
 
 use super::Name;
-use crate::health::vitals::{self, ChannelVitals, TenantVitals, Vitals};
-use crate::term::Term;
+use super::bounded::bounded;
+use super::term_gauge::TermGauge;
 
 /// How long an answer of the database is shown. OTLP reads every 60 s by default, and must find it too.
 const VITALS_SHOWN: Duration = Duration::from_secs(90);
@@ -30,7 +31,7 @@ struct State {
     /// The configured channels.
     channels: Vec<String>,
     /// The last term of each shard that this process led, which may have ended. None before the first one.
-    terms: BTreeMap<Shard, Option<Arc<Term>>>,
+    terms: BTreeMap<Shard, Option<Arc<dyn TermGauge>>>,
     vitals: Option<(Instant, Arc<Vitals>)>,
     retention_behind: Option<(Instant, Duration)>,
     ready: Option<(Instant, bool)>,
@@ -91,8 +92,8 @@ impl Observed {
         self.state().channels = channels;
     }
 
-    pub(super) fn term_began(&self, term: &Arc<Term>) {
-        self.state().terms.insert(term.id.shard, Some(Arc::clone(term)));
+    pub(super) fn term_began(&self, term: Arc<dyn TermGauge>) {
+        self.state().terms.insert(term.id().shard, Some(term));
     }
 
     pub(super) fn vitals(&self, vitals: Option<Arc<Vitals>>) {
@@ -180,7 +181,7 @@ impl Observed {
     fn show_epoch(&self, epoch: &dyn AsyncInstrument<i64>) {
         for (shard, term) in &self.state().terms {
             if let Some(term) = term {
-                epoch.observe(term.id.epoch.0, &shard_labels(*shard));
+                epoch.observe(term.id().epoch.0, &shard_labels(*shard));
             }
         }
     }
@@ -188,7 +189,7 @@ impl Observed {
     // The gate is asked whenever the metrics are read: a process that is stuck must not go on showing its former trust.
     fn show_trusted(&self, trusted: &dyn AsyncInstrument<f64>) {
         for (shard, term) in &self.state().terms {
-            let remaining = term.as_ref().map_or(Duration::ZERO, |term| term.gate.trusted_for());
+            let remaining = term.as_ref().map_or(Duration::ZERO, |term| term.trusted_for());
             trusted.observe(remaining.as_secs_f64(), &shard_labels(*shard));
         }
     }
@@ -239,7 +240,7 @@ impl Observed {
         let Some(vitals) = self.recent_vitals() else { return };
         let configured = self.state().channels.clone();
         let is_configured = |name: &str| configured.iter().any(|known| known == name);
-        let (channels, _) = vitals::bounded(&vitals.channels, is_configured, NOT_CONFIGURED);
+        let (channels, _) = bounded(&vitals.channels, is_configured, NOT_CONFIGURED);
         for name in &configured {
             let without_rows = ChannelVitals { channel: name.clone(), ..ChannelVitals::default() };
             show(channels.iter().find(|channel| channel.channel == *name).unwrap_or(&without_rows));

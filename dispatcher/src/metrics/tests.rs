@@ -5,6 +5,7 @@
 use super::*;
 use crate::fixtures::{SteppedClock, term_of};
 use crate::health::vitals::{ChannelVitals, TenantVitals};
+use crate::term::Term;
 use crate::term::clock::Clock;
 use outbox_schema::desk::{HaltedVitals, PausedDestination};
 
@@ -66,7 +67,7 @@ fn paused() -> PausedDestination {
 async fn every_metric_of_the_contract_is_shown_once_under_its_name_and_no_other_is() {
     let metrics = metrics();
     touch_everything(&metrics);
-    metrics.term_began(&term(&SteppedClock::new()));
+    metrics.term_began(term(&SteppedClock::new()));
     let text = metrics.render().unwrap();
     let mut shown: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     let mut names = Name::ALL.map(Name::as_str);
@@ -81,7 +82,7 @@ async fn the_labels_are_those_of_the_contract() {
     let metrics = metrics();
     touch_everything(&metrics);
     let term = term(&SteppedClock::new());
-    metrics.term_began(&term);
+    metrics.term_began(term.clone());
     term.end(TermEnd::Interval);
     metrics.term_ended(SHARD, TermEnd::Interval);
     let text = metrics.render().unwrap();
@@ -134,7 +135,7 @@ fn a_follower_shows_that_it_holds_no_lease() {
 async fn a_leader_shows_how_long_it_may_still_send_when_somebody_looks_and_nothing_once_its_term_has_ended() {
     let (metrics, clock) = (metrics(), SteppedClock::new());
     let term = term(&clock);
-    metrics.term_began(&term);
+    metrics.term_began(term.clone());
     let shown =
         || (lines(&metrics, "outbox_lease_held").remove(0), lines(&metrics, "outbox_trusted_seconds").remove(0));
     let expected = |held: u8, seconds: u8| {
@@ -158,7 +159,7 @@ async fn only_a_leader_says_how_far_retention_is_behind_and_what_it_said_grows()
     metrics.retention_behind(Duration::from_hours(2));
     assert_eq!(lines(&metrics, "outbox_retention_lag"), Vec::<String>::new());
     let term = term(&SteppedClock::new());
-    metrics.term_began(&term);
+    metrics.term_began(term.clone());
     let [line] = &lines(&metrics, "outbox_retention_lag")[..] else { panic!("one line") };
     let seconds: f64 = line.rsplit(' ').next().unwrap().parse().unwrap();
     assert!((7200.0..7260.0).contains(&seconds), "{line}");

@@ -3,7 +3,6 @@
 
 pub mod assemble;
 pub(crate) mod attention;
-pub mod channels;
 pub mod claim;
 pub mod handle;
 pub mod hints;
@@ -18,3 +17,5 @@ pub(crate) mod send;
 pub(crate) mod settling;
 pub(crate) mod suspects;
 pub(crate) mod verdict;
+
+pub use crate::channels;

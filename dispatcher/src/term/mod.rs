@@ -4,7 +4,6 @@ pub mod clock;
 pub(crate) mod gate;
 pub mod leadership;
 pub(crate) mod pulse;
-pub mod tally;
 pub mod watchdog;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::clock::{Clock, Moment};
 use self::gate::Gate;
-use self::tally::{Counts, Tally};
+use crate::metrics::TermGauge;
+use crate::metrics::tally::{Counts, Tally};
 
 /// How long what runs beside the polls waits for the first claim, at most.
 const HEAD_START: Duration = Duration::from_secs(1);
@@ -135,6 +135,20 @@ impl Term {
 impl Permit for Term {
     fn holds(&self) -> bool {
         self.gate.is_open()
+    }
+}
+
+impl TermGauge for Term {
+    fn id(&self) -> &TermId {
+        &self.id
+    }
+
+    fn is_on(&self) -> bool {
+        self.is_on()
+    }
+
+    fn trusted_for(&self) -> Duration {
+        self.gate.trusted_for()
     }
 }
 

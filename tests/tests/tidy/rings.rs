@@ -207,25 +207,29 @@ impl Crate {
         arrows
     }
 
-    /// The arrows between files that need each other in a ring, each with the names that make it.
-    pub(crate) fn rings(&self) -> Vec<String> {
+    /// The arrows between files whose parts need each other in a ring, each with the names that make it. A part is what `part_of`
+    /// makes of the name of a file: the file itself, or the module in which it lies.
+    pub(crate) fn rings(&self, part_of: &dyn Fn(&str) -> String) -> Vec<String> {
+        let part = |file: usize| part_of(&self.files[file]);
         let arrows = self.arrows();
-        let reached = |from: usize| {
+        let between: BTreeSet<_> = arrows.keys().map(|(from, to)| (part(*from), part(*to))).collect();
+        let reaches = |from: String, end: &String| {
             let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
-            while let Some(file) = next.pop() {
-                let on = arrows.keys().filter(|arrow| arrow.0 == file).map(|arrow| arrow.1);
-                next.extend(on.filter(|file| seen.insert(*file)));
+            while let Some(part) = next.pop() {
+                let on = between.iter().filter(|(from, _)| *from == part).map(|(_, to)| to.clone());
+                next.extend(on.filter(|to| seen.insert(to.clone())));
             }
-            seen
+            seen.contains(end)
         };
-        let reach: Vec<_> = (0..self.files.len()).map(reached).collect();
-        let in_a_ring = arrows.iter().filter(|((from, to), _)| reach[*to].contains(from));
-        in_a_ring
-            .map(|((from, to), names)| {
+        let mut found = Vec::new();
+        for ((from, to), names) in &arrows {
+            let (begin, end) = (part(*from), part(*to));
+            if begin != end && reaches(end, &begin) {
                 let names: Vec<_> = names.iter().map(String::as_str).collect();
-                format!("{} -> {}: {}", self.files[*from], self.files[*to], names.join(", "))
-            })
-            .collect()
+                found.push(format!("{} -> {}: {}", self.files[*from], self.files[*to], names.join(", ")));
+            }
+        }
+        found
     }
 }
 

@@ -9,8 +9,7 @@ use super::SECOND;
 use crate::config::alerts::{AlertFormat, AlertsConfig, DeadRate};
 use crate::config::read::{Reader, text_of};
 use crate::config::units;
-use crate::health::readiness::LeaseTimes;
-use crate::term::leadership::campaign_interval;
+use crate::config::{LeaseTimes, campaign_interval};
 
 const DAYS_30: Duration = Duration::from_hours(24 * 30);
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use outbox_schema::{OutcomeTarget, TargetTemplate, TemplateError};
 use toml::Table;
 
+use crate::config::OutcomeTargets;
 use crate::config::channel::{ChannelConfig, ChannelKind};
 use crate::config::key::Key;
 use crate::config::problem::Problem;
 use crate::config::read::Reader;
 use crate::config::settings::Settings;
-use crate::poller::channels::OutcomeTargets;
 
 const ALLOWED: &str = "{ channel = \"NAME\", target = \"TARGET\" }";
 

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::backoff::Backoff;
+use crate::config::campaign_interval;
 use crate::metrics::Metrics;
 use crate::term::Term;
 use crate::term::clock::{Clock, Moment};
@@ -51,11 +52,6 @@ pub struct Leadership {
     pub stands_back: bool,
     /// How many of its last terms in a row were fenced.
     pub fenced: u32,
-}
-
-/// How often a candidate asks for the lease, before jitter: a crash costs at most the ttl and this.
-pub fn campaign_interval(ttl: Duration) -> Duration {
-    (ttl / 3).min(Duration::from_secs(1))
 }
 
 /// The longest time that a candidate waits between two calls: the campaign interval with all of its jitter.
@@ -177,7 +173,7 @@ impl Leadership {
 
     fn begin(&self, holder: Holder, opened: OpenedTerm, until: Moment, shutdown: &CancellationToken) -> Arc<Term> {
         let term = Term::begin(self.shard, holder, opened, self.clock.clone(), until);
-        self.metrics.term_began(&term);
+        self.metrics.term_began(term.clone());
         tracing::info!(
             shard = %self.shard, holder = %term.id.holder, epoch = %term.id.epoch,
             unsettled = term.opened.unsettled.len(), "term.began"

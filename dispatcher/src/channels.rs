@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_schema::{ChannelTerms, DeliveryRecord, InDoubtPolicy, OnDeadOrdered, OutcomeTarget, Verdict};
+use outbox_schema::{ChannelTerms, DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
 
-use crate::destinations::Limits;
+use crate::config::OutcomeTargets;
 
 /// A configured channel.
 #[derive(Debug)]
@@ -36,26 +36,6 @@ pub struct Channel {
     pub record_deliveries: DeliveryRecord,
     /// Where outcomes of the channel's messages are told.
     pub outcomes: OutcomeTargets,
-}
-
-/// Where the outcomes of a channel are told, each by a message of its own.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OutcomeTargets {
-    /// Where a dead letter is told. A message that a person or the application cancelled is none of these.
-    pub on_dead: Option<OutcomeTarget>,
-    /// Where a delivery is told.
-    pub on_success: Option<OutcomeTarget>,
-}
-
-impl OutcomeTargets {
-    /// Where the outcome of a message is told. None where the verdict is no outcome.
-    pub(crate) fn of(&self, verdict: &Verdict) -> Option<OutcomeTarget> {
-        match verdict {
-            Verdict::Success { .. } => self.on_success.clone(),
-            Verdict::Dead { .. } => self.on_dead.clone(),
-            Verdict::Retry { .. } | Verdict::Deferred { .. } | Verdict::Spared { .. } | Verdict::Unsent => None,
-        }
-    }
 }
 
 /// Exponential backoff with full jitter, and its end.
@@ -138,4 +118,22 @@ impl Channel {
             on_dead: self.outcomes.on_dead.clone(),
         }
     }
+}
+
+/// The limits of a channel for each of its destinations.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Limits {
+    /// The most messages in flight. None: by shares (see `window`).
+    pub max_in_flight: Option<usize>,
+    /// The rate. None: as fast as the destination answers.
+    pub rate: Option<RateLimit>,
+}
+
+/// How a channel limits the rate of each of its destinations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateLimit {
+    /// Messages a second.
+    pub per_second: f64,
+    /// How long the rate takes to rise to that after a rest. None: it is allowed at once.
+    pub rise: Option<Duration>,
 }
