@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::page::Page;
 use super::screen::Screen;
 
-/// Writes a page for people to standard output, its control characters [`visible`], and ends the line.
+/// Writes a page for people to standard output, its control characters [`visible`](super::visible()), and ends the line.
 pub fn print(page: impl Into<Page>) -> io::Result<()> {
     print_as_it_is(&page.into().on(&Screen::of_stdout()))
 }

@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn no_control_character_but_a_line_break_reaches_a_terminal() {
-        assert_eq!(visible("a\r\n\tb\x1b[2J\u{9b}2J\x7f\0"), "a\\r\\n\\tb\\u{1b}[2J\\u{9b}2J\\u{7f}\\u{0}");
+        assert_eq!(visible("a\r\n\tb\x1b[2J\u{9b}2J\x7f\0"), "a\\r\n\\tb\\u{1b}[2J\\u{9b}2J\\u{7f}\\u{0}");
         assert_eq!(in_one_line("a\nb"), "a\\nb");
         // A mark of direction, a character without a width, a separator of lines.
         assert_eq!(visible("a\u{202e}b\u{200b}c\u{2028}d"), "a\\u{202e}b\\u{200b}c\\u{2028}d");

@@ -71,12 +71,12 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
         limit: u32,
     ) -> Result<HaltedKeyPage, DeskError>;
 
-    /// The dead letters of a selection, counted in groups, the largest group first. For a filter, only the [`GROUPS`]
+    /// The dead letters of a selection, counted in groups, the largest group first. For a filter, only the [`GROUPS`](super::GROUPS)
     /// groups whose last letter died latest are counted.
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError>;
 
     /// The messages that a change of a selection means, counted by channel and destination, the largest group first. At most
-    /// [`MESSAGE_GROUPS`] groups are counted. Reads every row that the selection may mean.
+    /// [`MESSAGE_GROUPS`](super::MESSAGE_GROUPS) groups are counted. Reads every row that the selection may mean.
     async fn message_groups(
         &self,
         change: MessageChange,

@@ -39,7 +39,7 @@ pub enum SchemaState {
     Ours(Meta),
 }
 
-/// The result of [`Database::migrate`].
+/// The result of [`Database::migrate`](crate::Database::migrate).
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Migrated {
     /// The version before. None where the tables were made just now. The same as in `meta` where there was nothing to

@@ -11,9 +11,9 @@ use crate::replicas::{Manner, Replicas};
 use crate::report::{Figure, Unit};
 use crate::scenario::Measure;
 use outbox_dispatcher::config::Config;
+use outbox_dispatcher::config::campaign_interval;
 use outbox_dispatcher::destinations::LISTEN;
 use outbox_dispatcher::health::presence::EACH;
-use outbox_dispatcher::config::campaign_interval;
 
 /// The number of replicas.
 const REPLICAS: usize = 50;
