@@ -12,6 +12,7 @@ use serde::Deserialize;
 use tokio::fs::File;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// The names of the replicas in the demo.
@@ -19,6 +20,9 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// The longest time that a replica may take to stop after SIGTERM: its drain and a little more.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a replica may take until it listens.
+const LISTENS: Duration = Duration::from_secs(30);
 
 /// The replica of each holder of a term, as the logs name them.
 type Holders = Arc<Mutex<HashMap<String, &'static str>>>;
@@ -28,6 +32,8 @@ type Holders = Arc<Mutex<HashMap<String, &'static str>>>;
 pub(super) struct Fleet {
     replicas: Vec<Replica>,
     holders: Holders,
+    /// Where the first replica listens that says so.
+    address: watch::Sender<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -39,18 +45,20 @@ struct Replica {
     logging: JoinHandle<()>,
 }
 
-/// The log line at the beginning of a term.
+/// A log line: at the beginning of a term it names the holder, and once the replica listens its address.
 #[derive(Deserialize)]
-struct TermBegan {
+struct LogLine {
     message: String,
-    holder: String,
+    holder: Option<String>,
+    address: Option<String>,
 }
 
 impl Fleet {
     /// Starts the replicas with the settings in `config`; each logs to a file in `directory`.
     pub(super) async fn start(config: &Path, directory: &Path) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("the path of this program is not known")?;
-        let mut fleet = Self { replicas: Vec::new(), holders: Holders::default() };
+        let (holders, address) = (Holders::default(), watch::Sender::new(None));
+        let mut fleet = Self { replicas: Vec::new(), holders, address };
         for name in NAMES {
             let log = directory.join(format!("replica-{name}.log"));
             let mut child = command(&program, config)
@@ -58,7 +66,7 @@ impl Fleet {
                 .with_context(|| format!("replica {name} cannot be started: {}", program.display()))?;
             let stderr = child.stderr.take().context("a replica was started without a log")?;
             let file = File::create(&log).await.with_context(|| format!("cannot write {}", log.display()))?;
-            let logging = tokio::spawn(keep_log(stderr, file, name, fleet.holders.clone()));
+            let logging = tokio::spawn(keep_log(stderr, file, name, (fleet.holders.clone(), fleet.address.clone())));
             fleet.replicas.push(Replica { name, child, log, logging });
         }
         Ok(fleet)
@@ -68,6 +76,14 @@ impl Fleet {
     pub(super) fn roll(&self) -> String {
         let names = self.replicas.iter().map(|replica| format!("{} (pid {})", replica.name, replica.pid()));
         names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Where the page of a replica is, once one listens.
+    pub(super) async fn page(&self) -> anyhow::Result<String> {
+        let mut address = self.address.subscribe();
+        let listens = tokio::time::timeout(LISTENS, address.wait_for(Option::is_some)).await;
+        let address = listens.context("no replica listens; their logs say why")??.clone().unwrap_or_default();
+        Ok(format!("http://{address}/"))
     }
 
     /// The replica that is the holder of a term. None until its log has named the term.
@@ -137,14 +153,23 @@ fn command(program: &Path, config: &Path) -> Command {
     command
 }
 
-/// Copies a replica's log to its file, and notes which terms the replica held.
-async fn keep_log(stderr: ChildStderr, mut file: File, name: &'static str, holders: Holders) {
+/// Copies a replica's log to its file, and notes which terms the replica held and where one listens.
+async fn keep_log(
+    stderr: ChildStderr,
+    mut file: File,
+    name: &'static str,
+    (holders, listens): (Holders, watch::Sender<Option<String>>),
+) {
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(mut line)) = lines.next_line().await {
-        if let Ok(began) = serde_json::from_str::<TermBegan>(&line)
-            && began.message == "term.began"
-        {
-            holders.lock().unwrap_or_else(PoisonError::into_inner).insert(began.holder, name);
+        match serde_json::from_str::<LogLine>(&line) {
+            Ok(LogLine { message, holder: Some(holder), .. }) if message == "term.began" => {
+                holders.lock().unwrap_or_else(PoisonError::into_inner).insert(holder, name);
+            }
+            Ok(LogLine { message, address: Some(address), .. }) if message == "listening" => {
+                listens.send_if_modified(|known| known.is_none() && known.replace(address).is_none());
+            }
+            _ => {}
         }
         line.push('\n');
         // A full disk shows in the database too.

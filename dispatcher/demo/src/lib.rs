@@ -51,6 +51,9 @@ pub struct DemoArgs {
     /// Where the database, the settings and the logs are left behind [default: a new temporary directory].
     #[arg(long, value_name = "DIR")]
     keep_dir: Option<PathBuf>,
+    /// Go on afterwards, with three new replicas whose page shows what happened, until Ctrl-C.
+    #[arg(long)]
+    stay: bool,
     #[command(subcommand)]
     command: Option<DemoCommand>,
 }
@@ -90,10 +93,14 @@ pub async fn demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
         None => {
             let stage = Stage::set(args.keep_dir)?;
             let left = || format!("the demo broke off; what there is of it: {}", stage.directory.display());
-            tokio::select! {
-                played = play(&stage) => played.with_context(left),
+            let played = tokio::select! {
+                played = play(&stage) => played.with_context(left)?,
                 stopped = stopped() => { stopped?; bail!(left()) }
+            };
+            if args.stay {
+                stay(&stage).await?;
             }
+            Ok(played.code)
         }
     }
 }
@@ -107,7 +114,22 @@ impl Progress {
     }
 }
 
-async fn play(stage: &Stage) -> anyhow::Result<ExitCode> {
+/// What is there after the demo.
+struct Played {
+    code: ExitCode,
+    /// Takes what is redriven by hand.
+    _receiver: Receiver,
+}
+
+/// Three new replicas show what happened, until the demo is stopped.
+async fn stay(stage: &Stage) -> anyhow::Result<()> {
+    let mut fleet = Fleet::start(&stage.config(), &stage.directory).await?;
+    print(format!("\nThree replicas run on. Their page: {}\nCtrl-C ends them.", fleet.page().await?))?;
+    stopped().await?;
+    fleet.stop().await
+}
+
+async fn play(stage: &Stage) -> anyhow::Result<Played> {
     let (began, progress) = (SystemTime::now(), Progress(Instant::now()));
     migrate(stage).await?;
     let mut shop = shop::open(stage).await?;
@@ -125,6 +147,7 @@ async fn play(stage: &Stage) -> anyhow::Result<ExitCode> {
 
     let mut fleet = Fleet::start(&stage.config(), &stage.directory).await?;
     progress.say(&format!("three replicas started: {}", fleet.roll()))?;
+    progress.say(&format!("a page of theirs, while they run: {}", fleet.page().await?))?;
 
     let tables = Tables::open(stage).await?;
     let crash = crash::kill_poller(&mut fleet, &tables, &receiver, sold.committed.len() / 3).await?;
@@ -157,7 +180,8 @@ async fn play(stage: &Stage) -> anyhow::Result<ExitCode> {
         page.append(paragraph);
         print(page)?;
     }
-    Ok(if audit.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let code = if audit.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    Ok(Played { code, _receiver: receiver })
 }
 
 async fn migrate(stage: &Stage) -> anyhow::Result<()> {

@@ -90,6 +90,19 @@ async fn the_demo_loses_nothing_and_explains_what_was_sent_twice() {
 }
 
 #[tokio::test]
+async fn a_demo_that_stays_shows_its_page_until_it_is_interrupted() {
+    let home = tempfile::tempdir().unwrap();
+    let (mut child, mut lines) = start(&["--stay", "--keep-dir", home.path().to_str().unwrap()]);
+    let page = line_with("Their page: ", &mut lines).await.split_once("page: ").unwrap().1.to_owned();
+    outbox_adapters::ensure_crypto_provider();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let shown = client.get(&page).send().await.unwrap().text().await.unwrap();
+    assert!(shown.contains("Overview"), "{shown}");
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
+}
+
+#[tokio::test]
 async fn an_interrupted_demo_leaves_no_process_behind() {
     let home = tempfile::tempdir().unwrap();
     let (mut child, mut lines) = start(&["--keep-dir", home.path().to_str().unwrap()]);
