@@ -21,7 +21,7 @@ pub const STATEMENT_LIMIT: Duration = Duration::from_secs(15);
 
 /// The longest pause of a PostgreSQL session within a transaction. No transaction here waits for another program. So a
 /// session that pauses longer is frozen or gone, and its locks must not keep the next poller from its term. The limits
-/// of MariaDB and MySQL are in `queries/mysql/poller/session.sql`.
+/// of MariaDB and MySQL are in `mysql/poller/session`.
 const PAUSE_LIMIT: &str = "2s";
 
 /// The longest wait for a connection to a server. It also bounds how late the pool notices that a server is back, or that
@@ -247,7 +247,7 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, ConnectError> 
 }
 
 /// Has a connection of [`Database::MySql`] check what is inserted, as an application's does. The dispatcher's do without on
-/// MariaDB (`queries/mysql/poller/session.sql`).
+/// MariaDB (`mysql/poller/session`).
 ///
 /// # Errors
 ///

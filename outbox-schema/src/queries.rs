@@ -1,16 +1,114 @@
-//! SQL in files: `queries/DIALECT/SUBJECT/NAME.sql`, and `migrations/DIALECT/NAME.sql`.
+//! SQL in files: `queries/DIALECT/SUBJECT.sql`, and `migrations/DIALECT/NAME.sql`. A statement of the former stands behind a line
+//! `-- name: NAME`, and is found while the program is compiled: a name that is not there does not compile.
+
+const HEADING: &str = "-- name: ";
+
+/// The names and texts of one file, the last first. A file has at most this many; the others are empty.
+type Statements = [(&'static str, &'static str); 128];
+
+/// An empty line ends a statement before the next heading.
+const fn statements(file: &'static str) -> Statements {
+    let bytes = file.as_bytes();
+    let mut found = [("", ""); 128];
+    let (mut count, mut at, mut end) = (0, bytes.len(), bytes.len());
+    while at > 0 {
+        at -= 1;
+        // Most bytes cost a comparison: a call for each takes the compiler four times as long.
+        if bytes[at] == b'-' && stands_at(file, at, HEADING) && (at == 0 || bytes[at - 1] == b'\n') {
+            let statement = file.split_at(end).0.split_at(at + HEADING.len()).1;
+            let mut line = 0;
+            while !stands_at(statement, line, "\n") {
+                line += 1;
+            }
+            found[count] = (statement.split_at(line).0, statement.split_at(line + 1).1);
+            count += 1;
+            end = at.saturating_sub(1);
+        }
+    }
+    found
+}
+
+const fn stands_at(text: &str, at: usize, what: &str) -> bool {
+    let (text, what) = (text.as_bytes(), what.as_bytes());
+    let mut same = 0;
+    while same < what.len() && at + same < text.len() && text[at + same] == what[same] {
+        same += 1;
+    }
+    same == what.len()
+}
+
+const fn is(one: &str, other: &str) -> bool {
+    one.len() == other.len() && stands_at(one, 0, other)
+}
+
+/// Reads each file once, into memory that all its texts share. An application reads those of its database.
+macro_rules! files {
+    ($($dialect:literal: $($subject:literal)+;)+) => {
+        /// The text of `DIALECT/SUBJECT/NAME`.
+        pub(crate) const fn text(path: &str) -> &'static str {
+            let mut at = path.len();
+            while !stands_at(path, at, "/") {
+                at -= 1;
+            }
+            let (file, name) = (path.split_at(at).0, path.split_at(at + 1).1);
+            $($(
+                #[cfg(feature = $dialect)]
+                if is(file, concat!($dialect, "/", $subject)) {
+                    static BYTES: [u8; include_bytes!(concat!("../queries/", $dialect, "/", $subject, ".sql")).len()] =
+                        *include_bytes!(concat!("../queries/", $dialect, "/", $subject, ".sql"));
+                    static STATEMENTS: Statements = statements(as_text(&BYTES));
+                    let mut at = 0;
+                    while at < STATEMENTS.len() {
+                        if is(STATEMENTS[at].0, name) {
+                            return STATEMENTS[at].1;
+                        }
+                        at += 1;
+                    }
+                }
+            )+)+
+            panic!("{}", path)
+        }
+    };
+}
+files! {
+    "postgres": "alerts" "desk" "destinations" "due" "enqueue" "figures" "migrate" "operations" "poller" "retention";
+    "mysql": "alerts" "desk" "destinations" "due" "enqueue" "figures" "migrate" "operations" "poller" "retention";
+    "sqlite": "alerts" "desk" "destinations" "due" "enqueue" "figures" "migrate" "operations" "poller" "retention";
+}
+
+pub(crate) const fn joined<const LENGTH: usize>(one: &str, other: &str) -> [u8; LENGTH] {
+    let mut all = [0; LENGTH];
+    let (start, rest) = all.split_at_mut(one.len());
+    start.copy_from_slice(one.as_bytes());
+    rest.copy_from_slice(other.as_bytes());
+    all
+}
+
+pub(crate) const fn as_text(bytes: &[u8]) -> &str {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => panic!("SQL is UTF-8"),
+    }
+}
+
+/// The statement `"DIALECT/SUBJECT/NAME"`; or two, of which the second goes on where the first ends.
+macro_rules! query {
+    ($path:expr) => {
+        const { $crate::queries::text($path) }
+    };
+    ($path:expr, $rest:expr) => {
+        const {
+            const TEXTS: (&str, &str) = ($crate::queries::text($path), $crate::queries::text($rest));
+            const BYTES: [u8; TEXTS.0.len() + TEXTS.1.len()] = $crate::queries::joined(TEXTS.0, TEXTS.1);
+            $crate::queries::as_text(&BYTES)
+        }
+    };
+}
 
 /// The text of one file of this package, without its ending.
 macro_rules! sql_file {
     ($($part:expr),+) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $($part,)+ ".sql"))
-    };
-}
-
-/// The text of `queries/DIALECT/SUBJECT/NAME.sql`, for `"DIALECT/SUBJECT/NAME"`.
-macro_rules! query {
-    ($name:literal) => {
-        sql_file!("queries/", $name)
     };
 }
 
@@ -30,22 +128,35 @@ macro_rules! step {
     ($name:literal) => {
         $crate::statement::Statement {
             postgres: $crate::statement::IN_A_FUNCTION,
-            mysql: sql_file!("queries/mysql/", $name),
-            sqlite: sql_file!("queries/sqlite/", $name),
+            mysql: query!(concat!("mysql/", $name)),
+            sqlite: query!(concat!("sqlite/", $name)),
         }
     };
 }
 
-/// A statement in three dialects: `"SUBJECT/NAME"`, or two files of which the second goes on where the first ends.
+/// A statement in three dialects: `"SUBJECT/NAME"`, or two of which the second goes on where the first ends.
 macro_rules! statement {
-    ($name:literal) => {
-        dialects!("queries", $name)
-    };
-    ($name:literal, $rest:literal) => {
+    ($($name:literal),+) => {
         $crate::statement::Statement {
-            postgres: concat!(sql_file!("queries/postgres/", $name), sql_file!("queries/postgres/", $rest)),
-            mysql: concat!(sql_file!("queries/mysql/", $name), sql_file!("queries/mysql/", $rest)),
-            sqlite: concat!(sql_file!("queries/sqlite/", $name), sql_file!("queries/sqlite/", $rest)),
+            postgres: query!($(concat!("postgres/", $name)),+),
+            mysql: query!($(concat!("mysql/", $name)),+),
+            sqlite: query!($(concat!("sqlite/", $name)),+),
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_statement_is_all_from_its_name_to_the_empty_line_before_the_next() {
+        let found = super::statements("-- name: ab\nSELECT 1\n\n-- name: a\n-- Why -- name: c\nSELECT\n  2\n");
+        assert_eq!(found[..3], [("a", "-- Why -- name: c\nSELECT\n  2\n"), ("ab", "SELECT 1\n"), ("", "")]);
+    }
+
+    #[test]
+    fn the_second_of_two_goes_on_where_the_first_ends() {
+        let (shown, look) = (query!("mysql/due/shown"), query!("mysql/due/look"));
+        assert_eq!(query!("mysql/due/shown", "mysql/due/look"), format!("{shown}{look}"));
+        assert!(shown.ends_with('\n'), "{shown}");
+    }
 }

@@ -18,6 +18,7 @@ pub mod invariants;
 mod outbox_bin;
 pub mod proxy;
 pub mod python;
+pub mod queries;
 pub mod receiver;
 pub mod servers;
 pub mod stage;

@@ -29,8 +29,8 @@ const CLAIMED: Statement = step!("poller/claimed");
 const BODY: Statement = step!("poller/claimed_body");
 const SHOWN: Statement = Statement {
     postgres: IN_A_FUNCTION,
-    mysql: concat!(query!("mysql/due/shown"), query!("mysql/due/by_ids")),
-    sqlite: concat!(query!("sqlite/due/shown"), query!("sqlite/due/by_ids")),
+    mysql: query!("mysql/due/shown", "mysql/due/by_ids"),
+    sqlite: query!("sqlite/due/shown", "sqlite/due/by_ids"),
 };
 const UNKNOWN: Statement = step!("due/unknown");
 const BEHIND: Statement = step!("poller/defer_behind");

@@ -1,6 +1,7 @@
 //! A replica, or a command, that stands still within a transaction.
 
 use outbox_schema::{Database, Holder, Shard};
+use outbox_tests::queries::query;
 use sqlx::AssertSqlSafe;
 
 use crate::outboxes::{self, Outbox};
@@ -29,8 +30,7 @@ async fn one_that_is_frozen_while_it_holds_the_term_row_keeps_no_other_from_its_
     let Database::MySql(pool) = &mariadb.database else { panic!("the second is MariaDB") };
     for held in ["LOCK IN SHARE MODE", "FOR UPDATE"] {
         let mut frozen = pool.acquire().await.unwrap().detach();
-        let begin = include_str!("../../../outbox-schema/queries/mysql/poller/begin.sql");
-        sqlx::raw_sql(begin).execute(&mut frozen).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(query("mysql/poller/begin"))).execute(&mut frozen).await.unwrap();
         sqlx::query(AssertSqlSafe(format!("SELECT epoch FROM outbox_term {held}"))).execute(&mut frozen).await.unwrap();
         a_term_begins(&mariadb, held).await;
     }

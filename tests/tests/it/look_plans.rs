@@ -3,6 +3,7 @@
 
 use outbox_schema::Database;
 use outbox_tests::conformance::store::{Dialect, Outbox, on};
+use outbox_tests::queries::query;
 use sqlx::mysql::MySqlRow;
 use sqlx::{AssertSqlSafe, Row as _};
 
@@ -18,7 +19,7 @@ const BEFORE_ALL: &str = "'0000-00-00 00:00:00'";
 const KNOWN: &str = "1, 2, 3";
 const LANES: &str = "'http\\nacme', 'http\\nother'";
 
-/// A statement of MySQL, made of these files, with its values; and the indexes of which it reads a stretch.
+/// A statement of MySQL, made of those of these names, with its values; and the indexes of which it reads a stretch.
 type Planned = (&'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
 const ON_MYSQL: [Planned; 9] = [
@@ -77,11 +78,9 @@ const ON_SQLITE: [(&[&str], &[&str]); 8] = [
     (&["unknown"], &["o USING INTEGER PRIMARY KEY (rowid=?)"]),
 ];
 
-/// The text of these files, without their comments.
-fn text(dialect: &str, files: &[&str]) -> String {
-    let folder = format!("{}/../outbox-schema/queries/{dialect}/due", env!("CARGO_MANIFEST_DIR"));
-    let text: String =
-        files.iter().map(|file| std::fs::read_to_string(format!("{folder}/{file}.sql")).unwrap()).collect();
+/// The text of these statements, without their comments.
+fn text(dialect: &str, names: &[&str]) -> String {
+    let text: String = names.iter().map(|name| query(&format!("{dialect}/due/{name}"))).collect();
     text.lines().filter(|line| !line.starts_with("--")).collect::<Vec<_>>().join("\n")
 }
 
@@ -104,14 +103,14 @@ async fn explain(outbox: &Outbox, statement: String, columns: &[&str]) -> Vec<Ve
     }
 }
 
-async fn is_planned_on_mysql(outbox: &Outbox, (files, values, indexes): Planned) -> String {
-    let text = text("mysql", files);
-    assert_eq!(text.matches('?').count(), values.len(), "{files:?}");
+async fn is_planned_on_mysql(outbox: &Outbox, (names, values, indexes): Planned) -> String {
+    let text = text("mysql", names);
+    assert_eq!(text.matches('?').count(), values.len(), "{names:?}");
     let mut values = values.iter().copied();
     let spelled: String = text.split('?').map(|part| [part, values.next().unwrap_or_default()].concat()).collect();
     let plan =
         explain(outbox, format!("EXPLAIN FORMAT = TRADITIONAL {spelled}"), &["table", "type", "key", "Extra"]).await;
-    let plan_text = format!("{files:?}: {plan:?}");
+    let plan_text = format!("{names:?}: {plan:?}");
     for index in indexes {
         let reads = plan.iter().any(|row| row[2] == *index && ["range", "ref", "eq_ref"].contains(&row[1].as_str()));
         assert!(reads, "{index} of {plan_text}");
@@ -122,13 +121,13 @@ async fn is_planned_on_mysql(outbox: &Outbox, (files, values, indexes): Planned)
 }
 
 async fn are_planned_on_sqlite(outbox: &Outbox) {
-    for (files, stretches) in ON_SQLITE {
-        let statement = format!("EXPLAIN QUERY PLAN {}", text("sqlite", files));
+    for (names, stretches) in ON_SQLITE {
+        let statement = format!("EXPLAIN QUERY PLAN {}", text("sqlite", names));
         let plan = explain(outbox, statement, &["detail"]).await.concat().join("\n").replace("COVERING INDEX", "INDEX");
         for stretch in stretches {
-            assert!(plan.contains(&format!("SEARCH {stretch}")), "{files:?}: {plan}");
+            assert!(plan.contains(&format!("SEARCH {stretch}")), "{names:?}: {plan}");
         }
-        assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN outbox"), "{files:?}: {plan}");
+        assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN outbox"), "{names:?}: {plan}");
     }
 }
 

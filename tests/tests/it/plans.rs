@@ -7,6 +7,7 @@ use outbox_schema::destination::{Aside, DestinationStore as _, Look};
 use outbox_schema::store::TermCounts;
 use outbox_schema::{DeadReason, Holder, Shard, TermEnd, TermId, Verdict};
 use outbox_tests::conformance::store::{Ask, Dialect, Outbox, http, mark, on};
+use outbox_tests::queries::query;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _, raw_sql};
 use uuid::Uuid;
 
@@ -86,47 +87,32 @@ async fn a_step_that_was_planned_while_the_table_was_small_looks_rows_up_by_thei
 
 /// The looks at due rows: their statements, the types and values of their parameters, and the only indexes that each may use. Each
 /// shows at most 400 rows, of 10 lanes or keys.
-const LOOKS: [(&str, &str, &str, &str, &[&str]); 5] = [
+const LOOKS: [(&str, &[&str], &str, &str, &[&str]); 5] = [
     (
         "look",
-        concat!(
-            include_str!("../../../outbox-schema/queries/postgres/due/shown.sql"),
-            include_str!("../../../outbox-schema/queries/postgres/due/look.sql")
-        ),
+        &["shown", "look"],
         "smallint, timestamptz[], bigint[], bigint",
         "0, '{-infinity,-infinity,-infinity,-infinity}', '{0,0,0,0}', 100",
         &["outbox_due"],
     ),
-    (
-        "newest",
-        concat!(
-            include_str!("../../../outbox-schema/queries/postgres/due/shown.sql"),
-            include_str!("../../../outbox-schema/queries/postgres/due/newest.sql")
-        ),
-        "smallint, bigint",
-        "0, 10",
-        &["outbox_due"],
-    ),
+    ("newest", &["shown", "newest"], "smallint, bigint", "0, 10", &["outbox_due"]),
     (
         "look_at_lanes",
-        concat!(
-            include_str!("../../../outbox-schema/queries/postgres/due/shown.sql"),
-            include_str!("../../../outbox-schema/queries/postgres/due/look_at_lanes.sql")
-        ),
+        &["shown", "look_at_lanes"],
         "smallint, varchar[], varchar[], smallint[], timestamptz[], bigint[], bigint",
         "0, '{http,http,http,http}', '{t5,t5,t6,t6}', '{3,0,3,0}', '{-infinity,-infinity,-infinity,-infinity}', '{0,0,0,0}', 100",
         &["outbox_turns", "outbox_due"],
     ),
     (
         "next_lanes",
-        include_str!("../../../outbox-schema/queries/postgres/due/next_lanes.sql"),
+        &["next_lanes"],
         "smallint, bigint, bigint, bigint",
         "0, -9223372036854775808, 10, 10",
         &["outbox_turns", "outbox_due"],
     ),
     (
         "next_keys",
-        include_str!("../../../outbox-schema/queries/postgres/due/next_keys.sql"),
+        &["next_keys"],
         "smallint, bigint, bigint, bigint, varchar[]",
         "0, -9223372036854775808, 10, 10, '{http}'",
         &["outbox_ordered", "outbox_halting"],
@@ -174,8 +160,9 @@ async fn planned(outbox: &Outbox, analysed: Analysed, statements: &[String]) -> 
 async fn each_look_at_due_rows_reads_a_stretch_of_one_index_and_sorts_nothing() {
     for analysed in [Analysed::Never, Analysed::WhileEmpty, Analysed::WhileFull] {
         on(Dialect::Postgres, async |outbox: &Outbox| {
-            let session = include_str!("../../../outbox-schema/queries/postgres/due/session.sql").to_owned();
-            let prepared = LOOKS.map(|(name, look, types, values, _)| {
+            let session = query("postgres/due/session");
+            let prepared = LOOKS.map(|(name, parts, types, values, _)| {
+                let look: String = parts.iter().map(|part| query(&format!("postgres/due/{part}"))).collect();
                 format!("PREPARE {name} ({types}) AS {look}; EXECUTE {name} ({values})")
             });
             let mut connection = planned(outbox, analysed, &[&[session][..], &prepared].concat()).await;

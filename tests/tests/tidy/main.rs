@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use outbox_tests::queries::statements;
+
 /// Columns of a line of prose or code; a table's row, a link or a long string may have more.
 const WIDTH: usize = 135;
 
@@ -233,23 +235,54 @@ fn the_loop_is_given_its_stores_leases_and_adapters_by_the_wiring_alone() {
     none(&wrong, "concrete types outside of wiring.rs");
 }
 
+/// The files of statements, with what each is of: `DIALECT/SUBJECT`.
+fn files_of_statements() -> Vec<(String, String)> {
+    let files = files(".sql").into_iter();
+    files
+        .filter_map(|file| {
+            let of = file.strip_prefix("outbox-schema/queries/")?.trim_end_matches(".sql").to_owned();
+            Some((file, of))
+        })
+        .collect()
+}
+
+#[test]
+fn a_file_of_statements_has_each_name_once_in_the_order_of_the_alphabet() {
+    let mut found = Vec::new();
+    for (file, of) in files_of_statements() {
+        let whole = text(&file);
+        let statements = statements(&whole);
+        found.extend((of.split('/').count() != 2).then(|| format!("{file}: is not queries/DIALECT/SUBJECT.sql")));
+        found.extend((!whole.starts_with("-- name: ")).then(|| format!("{file}: begins before its first statement")));
+        let pairs = statements.windows(2).filter(|pair| pair[0].0 >= pair[1].0);
+        found.extend(pairs.map(|pair| format!("{file}: {} after {}", pair[1].0, pair[0].0)));
+        let ends = |text: &str| text.ends_with('\n') && !text.ends_with("\n\n");
+        let others = statements.iter().filter(|(_, text)| !ends(text));
+        found.extend(others.map(|(name, _)| format!("{file}: not one empty line behind {name}")));
+    }
+    none(&found, "files of statements: -- name: NAME");
+}
+
 /// The statements of one name in each dialect are one statement, but for those that only one dialect needs.
 #[test]
-fn each_file_of_sql_is_run_by_somebody() {
+fn each_statement_is_run_by_somebody() {
     let code: String =
         files(".rs").iter().filter(|file| file.starts_with("outbox-schema/src")).map(|file| text(file)).collect();
-    // A statement may be made of two files.
-    let made = code.split("statement!(").skip(1).filter_map(|rest| rest.split_once(')'));
-    let statements: BTreeSet<&str> = made.flat_map(|(files, _)| files.split('"').skip(1).step_by(2)).collect();
+    // What is run may be made of two statements.
+    let named = |macro_name: &str| -> BTreeSet<&str> {
+        let made = code.split(macro_name).skip(1).filter_map(|rest| rest.split_once(')'));
+        made.flat_map(|(names, _)| names.split('"').skip(1).step_by(2)).collect()
+    };
+    let (of_one, of_three, of_two) = (named("query!("), named("statement!("), named("step!("));
     let mut idle = Vec::new();
-    for file in files(".sql") {
-        let Some(path) = file.strip_prefix("outbox-schema/queries/") else { continue };
-        let name = path.trim_end_matches(".sql");
-        let (dialect, shared) = name.split_once('/').unwrap();
-        let is_run = |macro_name: &str, name: &str| code.contains(&format!("{macro_name}!(\"{name}\")"));
-        let is_step = dialect != "postgres" && is_run("step", shared);
-        if !is_run("query", name) && !statements.contains(shared) && !is_step {
-            idle.push(file);
+    for (file, of) in files_of_statements() {
+        for (name, _) in statements(&text(&file)) {
+            let path = format!("{of}/{name}");
+            let (dialect, shared) = path.split_once('/').unwrap();
+            let is_step = dialect != "postgres" && of_two.contains(shared);
+            if !of_one.contains(&*path) && !of_three.contains(shared) && !is_step {
+                idle.push(path);
+            }
         }
     }
     none(&idle, "SQL that nothing runs");
@@ -260,18 +293,21 @@ fn each_file_of_sql_is_run_by_somebody() {
 #[test]
 fn a_join_by_id_on_mysql_names_the_index() {
     let mut found = Vec::new();
-    for file in files(".sql").iter().filter(|file| file.starts_with("outbox-schema/queries/mysql/")) {
-        let text = text(file);
+    let of_mysql = files_of_statements().into_iter().filter(|(_, of)| of.starts_with("mysql/"));
+    let all = of_mysql.flat_map(|(file, of)| {
+        statements(&text(&file)).into_iter().map(move |(name, text)| (format!("{of}/{name}"), text))
+    });
+    for (path, text) in all {
         let words: Vec<_> =
             text.lines().filter(|line| !line.starts_with("--")).flat_map(str::split_whitespace).collect();
         let joins = words.windows(5).filter(|join| join[0] == "JOIN" || join[0] == "STRAIGHT_JOIN");
         for join in joins.filter(|join| join[1].starts_with("outbox") && join[3] == "ON") {
             if join[4] == format!("{}.id", join[2]) {
-                found.push(format!("{file}: {}", join.join(" ")));
+                found.push(format!("{path}: {}", join.join(" ")));
             }
         }
         // The list of ids goes first.
-        found.extend(text.contains("\nJOIN JSON_TABLE").then(|| format!("{file}: JOIN JSON_TABLE")));
+        found.extend(text.contains("\nJOIN JSON_TABLE").then(|| format!("{path}: JOIN JSON_TABLE")));
     }
     none(&found, "joins that an optimizer may read a whole table for: FORCE INDEX (PRIMARY)");
 }

@@ -51,7 +51,7 @@ impl Looks<'_> {
             values.extend(bounds(place));
             values.extend(passed_over.iter().cloned());
             values.push(limit.to_string());
-            spelled_text(concat!(query!("mysql/due/shown"), query!("mysql/due/look")), &values)
+            spelled_text(query!("mysql/due/shown", "mysql/due/look"), &values)
         };
         let branches = (0..).zip(behind.places()).map(branch).collect();
         Ok(in_order(self.headers(branches).await?))
@@ -60,7 +60,7 @@ impl Looks<'_> {
     pub(super) async fn newest(&mut self, shard: Shard, limit: u32) -> Result<Vec<Header>, StoreError> {
         let branch = |priority: &i16| {
             let values = [shard.0.to_string(), priority.to_string(), (u64::from(limit) * 8).to_string()];
-            spelled_text(concat!(query!("mysql/due/shown"), query!("mysql/due/newest")), &values)
+            spelled_text(query!("mysql/due/shown", "mysql/due/newest"), &values)
         };
         Ok(newest_of(headers(self.headers(PRIORITIES.iter().map(branch).collect()).await?), limit))
     }
@@ -129,7 +129,7 @@ impl Looks<'_> {
         let branch = |(channel, key): &(String, String)| {
             let goes_on = if halting.contains(channel) { "FALSE" } else { "TRUE" };
             let values = [shard.0.to_string(), text(key), text(channel), goes_on.to_owned(), each.to_string()];
-            spelled_text(concat!(query!("mysql/due/shown"), query!("mysql/due/look_at_keys")), &values)
+            spelled_text(query!("mysql/due/shown", "mysql/due/look_at_keys"), &values)
         };
         let last = found.last().filter(|_| found.len() >= keys as usize);
         let next = last.map(|(channel, key)| ring_place(channel, key));
@@ -203,7 +203,7 @@ fn lane_branch(
     values.extend(bounds(behind));
     let (channel, tenant) = lane.map_or(("", ""), |lane| (&lane.channel, &lane.tenant));
     values.extend([truth(lane.is_none()), text(channel), text(tenant), limit.to_string()]);
-    spelled_text(concat!(query!("mysql/due/shown"), query!("mysql/due/look_at_lanes")), &values)
+    spelled_text(query!("mysql/due/shown", "mysql/due/look_at_lanes"), &values)
 }
 
 /// The values of the condition that rows lie behind a place.

@@ -1,5 +1,5 @@
 //! The store on what MySQL 8.4 and MariaDB 10.6 share. A step of the protocol is a transaction at READ COMMITTED (see
-//! `session.sql`). It locks first and reads in later statements, each of which sees what was committed before it began.
+//! `mysql/poller/session`). It locks first and reads in later statements, each of which sees what was committed before it began.
 //! A group travels as one JSON text in one statement: neither server has arrays, and the two share no RETURNING.
 
 mod due;

@@ -62,13 +62,13 @@ fn claiming(statement: &'static str, (term, claim, terms): (&TermId, ClaimId, &C
 
 pub(super) fn claim_rows(term: &TermId, request: &RowsToClaim<'_>, bodies: bool) -> Claim {
     let (ids, revisions): (Vec<i64>, Vec<i32>) = request.each_once().into_iter().unzip();
-    let statement = concat!(query!("postgres/due/message"), query!("postgres/due/claim_rows"));
+    let statement = query!("postgres/due/message", "postgres/due/claim_rows");
     claiming(statement, (term, request.claim, request.terms), bodies).bind(ids).bind(revisions)
 }
 
 pub(super) fn look_and_claim(term: &TermId, request: &LookAndClaim<'_>, bodies: bool) -> Claim {
     let (ats, places) = places(&request.behind);
-    let statement = concat!(query!("postgres/due/message"), query!("postgres/due/look_and_claim"));
+    let statement = query!("postgres/due/message", "postgres/due/look_and_claim");
     claiming(statement, (term, request.claim, request.terms), bodies)
         .bind(ats)
         .bind(places)

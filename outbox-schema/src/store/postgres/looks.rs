@@ -123,12 +123,12 @@ fn ring_step(rows: &[PgRow], mut goes: impl FnMut(&PgRow, &Header) -> sqlx::Resu
 
 pub(super) fn look(shard: Shard, behind: &WalkStart, limit: u32) -> Look {
     let (ats, ids) = places(behind);
-    let look = sqlx::query(concat!(query!("postgres/due/shown"), query!("postgres/due/look")));
+    let look = sqlx::query(query!("postgres/due/shown", "postgres/due/look"));
     look.bind(shard.0).bind(ats).bind(ids).bind(i64::from(limit))
 }
 
 pub(super) fn newest(shard: Shard, limit: u32) -> Look {
-    let look = sqlx::query(concat!(query!("postgres/due/shown"), query!("postgres/due/newest")));
+    let look = sqlx::query(query!("postgres/due/shown", "postgres/due/newest"));
     look.bind(shard.0).bind(i64::from(limit))
 }
 
@@ -143,7 +143,7 @@ pub(super) fn look_at_lanes(shard: Shard, lanes: &[LaneLook], limit: u32) -> Loo
         ats.extend(at);
         ids.extend(id);
     }
-    sqlx::query(concat!(query!("postgres/due/shown"), query!("postgres/due/look_at_lanes")))
+    sqlx::query(query!("postgres/due/shown", "postgres/due/look_at_lanes"))
         .bind(shard.0)
         .bind(channels)
         .bind(tenants)

@@ -27,20 +27,19 @@ impl Looks<'_> {
         not_of: &[Lane],
     ) -> Result<Vec<Header>, StoreError> {
         let not_of: Vec<_> = not_of.iter().map(|lane| [&lane.channel, &lane.tenant]).collect();
-        let rows: sqlx::Result<Vec<HeaderRow>> =
-            sqlx::query_as(concat!(query!("sqlite/due/shown"), query!("sqlite/due/look")))
-                .bind(shard.0)
-                .bind(as_json(LOOKING, &Start::of_all(behind).collect::<Vec<_>>())?)
-                .bind(limit)
-                .bind(ids_as_json(known))
-                .bind(as_json(LOOKING, &not_of)?)
-                .fetch_all(&mut *self.0)
-                .await;
+        let rows: sqlx::Result<Vec<HeaderRow>> = sqlx::query_as(query!("sqlite/due/shown", "sqlite/due/look"))
+            .bind(shard.0)
+            .bind(as_json(LOOKING, &Start::of_all(behind).collect::<Vec<_>>())?)
+            .bind(limit)
+            .bind(ids_as_json(known))
+            .bind(as_json(LOOKING, &not_of)?)
+            .fetch_all(&mut *self.0)
+            .await;
         Ok(in_order(rows.map_err(|error| failed(LOOKING, error))?))
     }
 
     pub(super) async fn newest(&mut self, shard: Shard, limit: u32) -> Result<Vec<Header>, StoreError> {
-        let rows = sqlx::query_as(concat!(query!("sqlite/due/shown"), query!("sqlite/due/newest")))
+        let rows = sqlx::query_as(query!("sqlite/due/shown", "sqlite/due/newest"))
             .bind(shard.0)
             .bind(limit)
             .fetch_all(&mut *self.0)
@@ -84,7 +83,7 @@ impl Looks<'_> {
         halting: &[String],
     ) -> Result<RingStep, StoreError> {
         let (names, next) = self.step(query!("sqlite/due/next_keys"), shard, from, keys).await?;
-        let rows = sqlx::query_as(concat!(query!("sqlite/due/shown"), query!("sqlite/due/look_at_keys")))
+        let rows = sqlx::query_as(query!("sqlite/due/shown", "sqlite/due/look_at_keys"))
             .bind(shard.0)
             .bind(as_json(LOOKING, &names)?)
             .bind(each)
@@ -95,7 +94,7 @@ impl Looks<'_> {
     }
 
     async fn of_lanes(&mut self, shard: Shard, starts: Vec<LaneStart>, limit: u32) -> Result<Vec<Header>, StoreError> {
-        let rows = sqlx::query_as(concat!(query!("sqlite/due/shown"), query!("sqlite/due/look_at_lanes")))
+        let rows = sqlx::query_as(query!("sqlite/due/shown", "sqlite/due/look_at_lanes"))
             .bind(shard.0)
             .bind(as_json(LOOKING, &starts)?)
             .bind(limit)

@@ -1,4 +1,0 @@
--- Stays a dead letter. Receivers refuse a key with another body, so one with another body has a new key.
-UPDATE outbox SET sent_key = IF(idempotency_key = ?1, sent_key, NULL), idempotency_key = ?1, target = ?2, payload = ?3, headers = ?4,
-                  revision = revision + 1
-WHERE id = ?5

@@ -1,1 +1,0 @@
-SHOW SESSION STATUS LIKE 'Ssl_cipher'

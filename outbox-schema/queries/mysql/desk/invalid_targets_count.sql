@@ -1,5 +1,0 @@
-SELECT COUNT(*) AS total FROM outbox_invalid_target
-WHERE (?1 IS NULL OR channel = ?1)
-  AND (?2 IS NULL OR target IN (SELECT asked.target FROM JSON_TABLE(?2, '$[*]' COLUMNS (
-                                    target text CHARACTER SET utf8mb4 PATH '$')) AS asked))
-  AND (?3 IS NULL OR observed_at <= TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?3 MICROSECOND)

@@ -1,1 +1,0 @@
-SELECT '', '', '' FROM DUAL WHERE FALSE

@@ -1,1 +1,0 @@
-DELETE FROM outbox_replica WHERE seen_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY

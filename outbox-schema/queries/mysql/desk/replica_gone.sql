@@ -1,1 +1,0 @@
-DELETE FROM outbox_replica WHERE id = ?1

@@ -1,1 +1,0 @@
-DELETE FROM outbox_minute WHERE begins_at < UTC_TIMESTAMP() - INTERVAL ?1 SECOND

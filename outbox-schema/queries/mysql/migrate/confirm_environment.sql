@@ -1,1 +1,0 @@
-UPDATE outbox_meta SET environment = ?, outbox_id = ?

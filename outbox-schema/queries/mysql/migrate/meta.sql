@@ -1,1 +1,0 @@
-SELECT schema_version, outbox_id, environment FROM outbox_meta

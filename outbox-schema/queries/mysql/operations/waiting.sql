@@ -1,4 +1,0 @@
--- Open operations that nobody carries out, the oldest first.
-SELECT id, action FROM outbox_operation
-WHERE status = 'open' AND (carried_until IS NULL OR carried_until < UTC_TIMESTAMP(6))
-ORDER BY id LIMIT 1000

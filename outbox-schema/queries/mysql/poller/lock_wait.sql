@@ -1,2 +1,0 @@
--- As session.sql has it.
-SET SESSION innodb_lock_wait_timeout = 5

@@ -1,3 +1,0 @@
-INSERT INTO outbox_audit (who, action, why, message_id, details)
-VALUES ($1, $2, $3, $4, $5::jsonb)
-RETURNING id

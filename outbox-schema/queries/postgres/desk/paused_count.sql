@@ -1,1 +1,0 @@
-SELECT count(*) AS total FROM outbox_destination WHERE paused_until > now()

@@ -1,3 +1,0 @@
-SELECT id, name, version, schema_version, coalesce(to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(started_at) #>> '{}') AS started_at,
-       (extract(epoch FROM now() - seen_at) * 1000)::bigint AS seen_ms
-FROM outbox_replica ORDER BY name, id

@@ -1,2 +1,0 @@
--- A part of the tables here.
-SELECT true

@@ -1,1 +1,0 @@
-SELECT outbox_begin_term(p_shard => $1, p_holder => $2)

@@ -1,1 +1,0 @@
-SELECT epoch, holder FROM outbox_term WHERE shard = $1::bigint FOR SHARE

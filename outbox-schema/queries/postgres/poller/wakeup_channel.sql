@@ -1,2 +1,0 @@
--- What outbox_wakeup notifies.
-SELECT 'outbox_' || 'outbox'::regclass::oid

@@ -1,1 +1,0 @@
-DELETE FROM outbox WHERE id = ANY (ARRAY(SELECT json_array_elements_text($1::json)::bigint))

@@ -1,1 +1,0 @@
-SELECT 'synchronous' AS name, CAST(synchronous AS TEXT) AS setting FROM pragma_synchronous

@@ -1,3 +1,0 @@
--- The lowest id of so many rows down the primary key, and how many rows there are.
-SELECT min(below.id) AS lowest, count(*) AS looked_at
-FROM (SELECT id FROM outbox WHERE id < ?1 ORDER BY id DESC LIMIT ?2) below

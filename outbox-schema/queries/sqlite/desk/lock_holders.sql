@@ -1,1 +1,0 @@
-SELECT '' AS lock, '' AS session, '' AS who WHERE FALSE

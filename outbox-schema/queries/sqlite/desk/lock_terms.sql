@@ -1,3 +1,0 @@
--- BEGIN IMMEDIATE has locked all there is.
-SELECT shard
-FROM outbox_term ORDER BY shard

@@ -1,2 +1,0 @@
-SELECT id
-FROM outbox WHERE idempotency_key = ?1

@@ -1,4 +1,0 @@
-SELECT id, name, version, schema_version,
-       coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', started_at / 1000.0, 'unixepoch'), CAST(started_at AS TEXT)) AS started_at,
-       CAST(round(unixepoch('subsec') * 1000) AS INTEGER) - seen_at AS seen_ms
-FROM outbox_replica ORDER BY name, id

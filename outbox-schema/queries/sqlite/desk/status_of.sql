@@ -1,1 +1,0 @@
-SELECT status FROM outbox WHERE id = ?1

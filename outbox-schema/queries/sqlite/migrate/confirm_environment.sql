@@ -1,1 +1,0 @@
-UPDATE outbox_meta SET environment = ?1, outbox_id = ?2

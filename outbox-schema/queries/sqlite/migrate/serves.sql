@@ -1,1 +1,0 @@
-SELECT serves_from, functions_version FROM outbox_meta

@@ -1,2 +1,0 @@
--- SQLite has no roles.
-SELECT '' AS role, '' AS place

@@ -1,1 +1,0 @@
-DELETE FROM outbox_claim WHERE id IN (SELECT value FROM json_each(?1))

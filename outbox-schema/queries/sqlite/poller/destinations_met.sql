@@ -1,2 +1,0 @@
-  -- Of these.
-  AND destination IN (SELECT value FROM json_each(?1))

@@ -1,2 +1,0 @@
-UPDATE outbox_claim SET superseded_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER)
-WHERE id IN (SELECT value FROM json_each(?1))

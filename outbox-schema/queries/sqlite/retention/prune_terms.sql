@@ -1,1 +1,0 @@
-DELETE FROM outbox_term_log WHERE shard = ?1 AND epoch <= ?2

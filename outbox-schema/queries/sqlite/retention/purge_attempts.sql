@@ -1,1 +1,0 @@
-DELETE FROM outbox_attempt WHERE message_id IN (SELECT value FROM json_each(?1))
