@@ -45,7 +45,7 @@ FROM outbox_destination WHERE by_hand_at > UTC_TIMESTAMP(6) - INTERVAL 1 MINUTE
 
 -- name: configured
 -- Rows deferred because nobody had configured their channel, which somebody has now; rows of a pause that is still on, or put
--- aside for a while, keep waiting. Nothing is locked here, see locked.sql.
+-- aside for a while, keep waiting. Nothing is locked here, see `locked`.
 SELECT o.id FROM outbox o FORCE INDEX (outbox_deferred)
 WHERE o.deferred_from IS NOT NULL AND o.status = 'PENDING' AND o.shard = ?1
   AND o.channel IN (SELECT c.name FROM JSON_TABLE(?2, '$[*]' COLUMNS (
@@ -56,14 +56,14 @@ WHERE o.deferred_from IS NOT NULL AND o.status = 'PENDING' AND o.shard = ?1
 LIMIT ?3
 
 -- name: deferred
--- Deferred rows of a destination or channel: of one shard, or of all. Nothing is locked here, see locked.sql.
+-- Deferred rows of a destination or channel: of one shard, or of all. Nothing is locked here, see `locked`.
 SELECT id FROM outbox FORCE INDEX (outbox_deferred)
 WHERE deferred_from IS NOT NULL AND status = 'PENDING' AND (?1 IS NULL OR shard = ?1) AND (destination = ?2 OR channel = ?2)
 LIMIT ?3
 
 -- name: due
 -- Of the due rows of one priority in a stretch: those of destinations and channels that take nothing for now. Nothing is locked here, see
--- locked.sql.
+-- `locked`.
 SELECT o.id, CAST(o.available_at AS CHAR) AS at FROM outbox o FORCE INDEX (outbox_due)
 WHERE o.shard = ?1 AND o.status = 'PENDING' AND o.ordering_key IS NULL AND o.priority = ?2 AND o.available_at <= UTC_TIMESTAMP(6)
   AND (?3 IS NULL OR o.available_at > ?3 OR (o.available_at = ?3 AND o.id > ?4))

@@ -74,7 +74,7 @@ GROUP BY status, shard, ordering_key, channel ORDER BY status, shard, ordering_k
 
 -- name: next_lanes
 -- The lanes of some numbers (a range of them, or a list), each with the priorities of its rows. The index is skipped through
--- from one to the next: see next_keys.sql.
+-- from one to the next: see `next_keys`.
 SELECT turn, priority, MIN(available_at) <= UTC_TIMESTAMP(6) AS due FROM outbox FORCE INDEX (outbox_turns)
 WHERE shard = ? AND turn ? GROUP BY shard, turn, priority LIMIT ?
 

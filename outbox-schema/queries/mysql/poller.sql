@@ -1,6 +1,6 @@
 -- name: begin
 BEGIN;
-/*!80000 SET SESSION wait_timeout = 2 */ /*M! DO 0 */ -- See session.sql.
+/*!80000 SET SESSION wait_timeout = 2 */ /*M! DO 0 */ -- See `session`.
 
 -- name: claim_insert
 INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at, settling_ms, settling_closed_ms,
@@ -75,7 +75,7 @@ SET c.gate_closed_at = UTC_TIMESTAMP(6)
 
 -- name: commit
 COMMIT;
-/*!80000 SET SESSION wait_timeout = 20 */ /*M! DO 0 */ -- See session.sql.
+/*!80000 SET SESSION wait_timeout = 20 */ /*M! DO 0 */ -- See `session`.
 
 -- name: defer
 -- Where rows are updated in place, assignments are made from left to right: deferred_from reads what available_at was.
@@ -168,7 +168,7 @@ STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = asked.id AND o.status = '
 SET SESSION innodb_lock_wait_timeout = 1 /*M! * 0 */
 
 -- name: lock_wait
--- As session.sql has it.
+-- As `session` has it.
 SET SESSION innodb_lock_wait_timeout = 5
 
 -- name: mark
@@ -201,7 +201,7 @@ SET o.status = m.status,
     o.error_hash = m.error_hash
 
 -- name: mark_delivered
--- As mark.sql does, of plain deliveries, those that may still be marked. What differs from row to row is looked up by the id,
+-- As `mark` does, of plain deliveries, those that may still be marked. What differs from row to row is looked up by the id,
 -- which takes longer the more rows there are; most of it does not differ. One table, so that each row is changed as it is found:
 -- an UPDATE of a join gathers what it is to assign in a table on disk first, and took a third longer. Sent as text, since there
 -- are as many values as rows.
@@ -230,7 +230,7 @@ ON DUPLICATE KEY UPDATE reason = VALUES(reason), observed_at = VALUES(observed_a
 
 -- name: mark_lock
 -- Which rows may still be marked. The lock makes this a read of what is committed now, not of a snapshot. Nobody waits for a row that
--- somebody else has locked: all other marks would wait as well. Sent as text, as mark_delivered.sql is.
+-- somebody else has locked: all other marks would wait as well. Sent as text, as `mark_delivered` is.
 SELECT id FROM outbox FORCE INDEX (PRIMARY)
 WHERE id IN (?) AND revision = ? AND status = 'PENDING' COLLATE utf8mb4_bin
 FOR UPDATE SKIP LOCKED
@@ -351,7 +351,7 @@ DELETE FROM outbox_claim WHERE id = ? AND JSON_LENGTH(message_ids) > 0
 
 -- name: roll_back
 ROLLBACK;
-/*!80000 SET SESSION wait_timeout = 20 */ /*M! DO 0 */ -- See session.sql.
+/*!80000 SET SESSION wait_timeout = 20 */ /*M! DO 0 */ -- See `session`.
 
 -- name: session
 SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -359,7 +359,7 @@ SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
 -- 0000-00-00, is taken as the application wrote it, or no statement could move the row. MariaDB and MySQL limit
 -- statements each in its own way (and MySQL no statement that writes), and take the other's way for a comment. Whoever is
 -- frozen within a transaction must not keep the next poller from its term: MariaDB ends the transaction, MySQL knows only
--- how to end a connection on which nothing was asked for so long. So begin.sql makes that time short, and commit.sql long. Since 11.6.2 MariaDB refuses by
+-- how to end a connection on which nothing was asked for so long. So `begin` makes that time short, and `commit` long. Since 11.6.2 MariaDB refuses by
 -- itself (1020) to lock a row that has changed since the statement began; here whoever waited for a lock reads what is true then.
 -- On MariaDB whoever writes a row can switch the checks of the table off for it. Here they are off as well: a row that no check has seen
 -- could otherwise be neither deferred nor marked, and each claim that meets it would fail.
@@ -431,7 +431,7 @@ STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = sent.id AND o.status = 'P
 
 -- name: settle_over
 -- Claims whose settling time is over, or of which nothing is left to decide: those need not wait. Revisions only rise and time
--- goes on, so this stays true. Not locked here: see unsuperseded.sql.
+-- goes on, so this stays true. Not locked here: see `unsuperseded`.
 SELECT c.id
 FROM outbox_term t
 STRAIGHT_JOIN outbox_claim c FORCE INDEX (outbox_claim_of_term)
@@ -503,7 +503,7 @@ INSERT INTO outbox (id, channel, target, ordering_key, payload, shard)
 VALUES (-1 - FLOOR(RAND() * 1000000000000000), 'outbox-trial', ?, ?, '{}', ?)
 
 -- name: unclosed
--- The claims of a term that has ended. Not locked here: see unsuperseded.sql.
+-- The claims of a term that has ended. Not locked here: see `unsuperseded`.
 SELECT id FROM outbox_claim FORCE INDEX (outbox_claim_of_term)
 WHERE shard = ? AND epoch = ? AND holder = ? AND gate_closed_at IS NULL ORDER BY id
 
@@ -536,7 +536,7 @@ STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = sent.id AND o.status = 'P
 WHERE t.shard = ?1 AND c.superseded_at IS NOT NULL
 
 -- name: unsettled_from
--- The lowest epoch of which a claim is left, or else the given one. Not locked here: see unsuperseded.sql.
+-- The lowest epoch of which a claim is left, or else the given one. Not locked here: see `unsuperseded`.
 SELECT COALESCE(MIN(c.epoch), ?2)
 FROM outbox_term t
 STRAIGHT_JOIN outbox_claim c FORCE INDEX (outbox_claim_of_term) ON c.shard = ?1 AND c.epoch >= t.unsettled_from

@@ -40,7 +40,7 @@ FROM outbox_destination WHERE by_hand_at > now() - interval '1 minute'
 
 -- name: configured
 -- Rows deferred because nobody had configured their channel, which somebody has now; rows of a pause that is still on, or put
--- aside for a while, keep waiting. Nothing is locked here, see locked.sql.
+-- aside for a while, keep waiting. Nothing is locked here, see `locked`.
 SELECT o.id FROM outbox o
 WHERE o.deferred_from IS NOT NULL AND o.status = 'PENDING' AND o.shard = $1
   AND o.channel = ANY (ARRAY(SELECT json_array_elements_text($2::json)))
@@ -51,7 +51,7 @@ LIMIT $3
 
 -- name: deferred
 -- Deferred rows of a destination or channel: of one shard, or of all. No channel has the name of a URL. Nothing is locked here,
--- see locked.sql.
+-- see `locked`.
 SELECT id FROM outbox
 WHERE deferred_from IS NOT NULL AND status = 'PENDING' AND ($1::bigint IS NULL OR shard = $1) AND destination = $2
 UNION ALL
@@ -62,7 +62,7 @@ LIMIT $3
 
 -- name: due
 -- Of the due rows of one priority in a stretch: those of destinations and channels that take nothing for now. Nothing is locked here, see
--- locked.sql. Names are hashed: the elements of an array would be compared one by one.
+-- `locked`. Names are hashed: the elements of an array would be compared one by one.
 SELECT o.id, o.available_at::text AS at FROM outbox o
 WHERE o.shard = $1 AND o.status = 'PENDING' AND o.ordering_key IS NULL AND o.priority = $2 AND o.available_at <= now()
   AND (o.available_at, o.id) > (coalesce($3::timestamptz, '-infinity'), $4)

@@ -58,7 +58,7 @@ WHERE behind.priority = ANY (ARRAY(
 
 -- name: message
 -- The columns of a row that was claimed or shown: `due`. `wanted.bodies` is false where the rows cannot all be read: each is
--- then read by itself (claimed_body.sql).
+-- then read by itself (`claimed_body`).
 --
 -- Seconds are floating-point numbers here, which take a fifth of the time of exact ones and tell microseconds apart until
 -- the year 2100.

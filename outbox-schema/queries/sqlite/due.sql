@@ -68,7 +68,7 @@ FROM json_each('[0, 1, 2, 3]') priority CROSS JOIN outbox o ON o.id IN (
 WHERE o.first_attempt_at IS NULL
 
 -- name: next_keys
--- The next ordering keys of the ring, found as next_lanes.sql finds lanes.
+-- The next ordering keys of the ring, found as `next_lanes` finds lanes.
 WITH RECURSIVE head(id) AS (
     SELECT coalesce(
         (SELECT id FROM outbox INDEXED BY outbox_ordered
@@ -98,7 +98,7 @@ SELECT hex(o.channel), hex(o.ordering_key) FROM head CROSS JOIN outbox o ON o.id
 
 -- name: next_lanes
 -- The next lanes of the ring, found by stepping from one to the next in the index. One comparison of (channel, tenant) would
--- step on the channel alone. Names are shown as bytes: not all are UTF-8. For the plus see look_at_lanes.sql.
+-- step on the channel alone. Names are shown as bytes: not all are UTF-8. For the plus see `look_at_lanes`.
 WITH RECURSIVE lane(id) AS (
     SELECT coalesce(
         (SELECT id FROM outbox INDEXED BY outbox_turns

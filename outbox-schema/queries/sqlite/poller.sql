@@ -175,7 +175,7 @@ WHERE o.id = m.id AND o.revision = m.revision AND o.status = 'PENDING'
 RETURNING id
 
 -- name: mark_delivered
--- As mark.sql does, of plain deliveries.
+-- As `mark` does, of plain deliveries.
 UPDATE outbox AS o
 SET status = 'SUCCESS',
     revision = o.revision + 1,
