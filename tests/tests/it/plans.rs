@@ -85,9 +85,11 @@ async fn a_step_that_was_planned_while_the_table_was_small_looks_rows_up_by_thei
     .await;
 }
 
-/// The looks at due rows: their statements, the types and values of their parameters, and the only indexes that each may use. Each
-/// shows at most 400 rows, of 10 lanes or keys.
-const LOOKS: [(&str, &[&str], &str, &str, &[&str]); 5] = [
+/// A look at due rows: its name, its statements, the types and values of their parameters, and the only indexes that it may use.
+type LookCase = (&'static str, &'static [&'static str], &'static str, &'static str, &'static [&'static str]);
+
+/// The looks. Each shows at most 400 rows, of 10 lanes or keys.
+const LOOKS: [LookCase; 5] = [
     (
         "look",
         &["shown", "look"],
