@@ -1,9 +1,9 @@
-//! How much to measure.
+//! The plan of a bench: its scenarios, and how much of each.
 
 use crate::number;
 use crate::scenario::Scenario;
 
-/// How much to measure.
+/// The scenarios, and how much of each.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The scenarios, in the order in which they are measured.

@@ -24,7 +24,7 @@ pub(super) enum DestinationsCommand {
 }
 
 impl DestinationsCommand {
-    /// Whether it only shows something.
+    /// Whether the command only shows something.
     pub(super) fn looks(&self) -> bool {
         matches!(self, Self::List(_))
     }

@@ -34,7 +34,7 @@ pub(super) enum OperationsCommand {
 }
 
 impl OperationsCommand {
-    /// Whether it only shows something.
+    /// Whether the command only shows something.
     pub(super) fn looks(&self) -> bool {
         matches!(self, Self::List(_) | Self::Show(_) | Self::Follow(_))
     }

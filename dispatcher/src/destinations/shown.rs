@@ -49,12 +49,18 @@ impl DestinationsNow {
         self.polls().then(|| self.destinations.shown())
     }
 
+    /// A destination in use. None where it is none, or where this process does not poll.
+    pub fn of(&self, name: &str) -> Option<DestinationNow> {
+        self.polls().then(|| self.destinations.shown_of(name))?
+    }
+
     /// The messages in flight of each channel that has any. None where this process does not poll.
     pub fn in_flight(&self) -> Option<BTreeMap<String, usize>> {
         self.polls().then(|| self.in_flight.by_channel())
     }
 
-    fn polls(&self) -> bool {
+    /// Whether this process polls.
+    pub fn polls(&self) -> bool {
         self.led.borrow().as_ref().is_some_and(|term| term.is_on())
     }
 }
@@ -69,6 +75,12 @@ impl Default for DestinationsNow {
 }
 
 impl Destinations {
+    fn shown_of(&self, name: &str) -> Option<DestinationNow> {
+        let mut state = self.state();
+        let at = self.situation(&state);
+        state.known.get_mut(name).map(|destination| now(name, destination, &at))
+    }
+
     /// The destinations that messages are sent to now, or that something holds, by name.
     pub(super) fn shown(&self) -> Vec<DestinationNow> {
         let mut shown = Vec::new();

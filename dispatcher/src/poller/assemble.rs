@@ -107,7 +107,7 @@ impl Dispatcher {
         let marking = Arc::new(Marking::new(settings.lease_ttl));
         let (led, suspects) = (watch::Sender::default(), Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())));
         let known = DestinationsNow::new(destinations.clone(), in_flight.clone(), led.subscribe());
-        let (schedule, questions) = ScheduleNow::new(led.subscribe(), known);
+        let (schedule, questions) = ScheduleNow::new(known);
         let handle = Handle {
             channels: channels.clone(),
             destinations: destinations.clone(),

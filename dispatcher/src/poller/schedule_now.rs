@@ -1,13 +1,11 @@
 //! What the schedule of the poller says to the rest of the process, while the loop runs.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::destinations::{DestinationNow, DestinationsNow};
 use crate::schedule::Schedule;
-use crate::term::Term;
 
 /// How long somebody waits for an answer of the loop, which is busy for milliseconds at most.
 const ANSWERED: Duration = Duration::from_millis(500);
@@ -22,23 +20,19 @@ pub(crate) type Question = Box<dyn FnOnce(&Schedule) + Send>;
 #[derive(Debug, Clone)]
 pub struct ScheduleNow {
     questions: mpsc::Sender<Question>,
-    led: watch::Receiver<Option<Arc<Term>>>,
     destinations: DestinationsNow,
 }
 
 impl ScheduleNow {
     /// The way to a schedule, and the questions that its loop is to answer.
-    pub(crate) fn new(
-        led: watch::Receiver<Option<Arc<Term>>>,
-        destinations: DestinationsNow,
-    ) -> (Self, mpsc::Receiver<Question>) {
+    pub(crate) fn new(destinations: DestinationsNow) -> (Self, mpsc::Receiver<Question>) {
         let (questions, asked) = mpsc::channel(QUESTIONS);
-        (Self { questions, led, destinations }, asked)
+        (Self { questions, destinations }, asked)
     }
 
     /// Asks the schedule. None where this process does not poll, or its loop does not answer in time.
     pub async fn ask<T: Send + 'static>(&self, question: impl FnOnce(&Schedule) -> T + Send + 'static) -> Option<T> {
-        if !self.led.borrow().as_ref().is_some_and(|term| term.is_on()) {
+        if !self.destinations.polls() {
             return None;
         }
         let (answer, answered) = oneshot::channel();
@@ -49,13 +43,13 @@ impl ScheduleNow {
 
     /// What the process knows of a destination that is in use. None where it does not poll.
     pub fn destination(&self, name: &str) -> Option<DestinationNow> {
-        self.destinations.seen()?.into_iter().find(|now| now.destination == name)
+        self.destinations.of(name)
     }
 }
 
 impl Default for ScheduleNow {
     /// The way to that of a process that never polls.
     fn default() -> Self {
-        Self::new(watch::Sender::new(None).subscribe(), DestinationsNow::default()).0
+        Self::new(DestinationsNow::default()).0
     }
 }

@@ -1,8 +1,8 @@
-//! How long connections are kept.
+//! The times for which idle connections are kept.
 
 use std::time::Duration;
 
-/// How long connections are kept.
+/// The times for which idle connections are kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kept {
     /// A connection of HTTP/1 that was idle for so long is not used again.

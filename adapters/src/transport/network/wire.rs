@@ -1,4 +1,4 @@
-//! What requests travel on.
+//! The connections that requests travel on.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;

@@ -1,4 +1,4 @@
-//! What a receiver receives.
+//! The kinds of receivers: webhooks, or pushes for FCM.
 
 use std::time::Duration;
 

@@ -79,7 +79,7 @@ pub(super) async fn run(bench: &mut Bench<'_>, commits: usize) -> anyhow::Result
 /// Whose messages are committed.
 #[derive(Clone, Copy)]
 pub(super) enum Tenants {
-    /// They name no tenant.
+    /// Messages without a tenant.
     None,
     /// So many tenants take turns.
     Of(usize, Hosts),

@@ -33,7 +33,7 @@ pub(crate) enum DeadLettersCommand {
 }
 
 impl DeadLettersCommand {
-    /// Whether it only shows something.
+    /// Whether the command only shows something.
     pub(crate) fn looks(&self) -> bool {
         matches!(self, Self::List(_) | Self::Show { .. })
     }

@@ -44,7 +44,7 @@ pub(crate) enum MessagesCommand {
 }
 
 impl MessagesCommand {
-    /// Whether it only shows something.
+    /// Whether the command only shows something.
     pub(crate) fn looks(&self) -> bool {
         matches!(self, Self::List(_) | Self::Show { .. } | Self::Explain { .. })
     }

@@ -214,11 +214,9 @@ fn resume_form(visit: &Visit, entry: Option<&DestinationEntry>) -> Markup {
 /// The page of one destination or channel.
 async fn one(reception: &Reception, visit: &Visit, name: &str) -> Result<Response, Problem> {
     let entry = reception.office.database.destination(name).await?;
-    let seen = reception.shown.destinations.seen();
-    let polls = seen.is_some();
+    let (polls, now) = (reception.shown.destinations.polls(), reception.shown.destinations.of(name));
     let of = name.to_owned();
     let waiting = reception.office.schedule.ask(move |schedule| schedule.waiting_for(&of)).await;
-    let now = seen.into_iter().flatten().find(|now| now.destination == name);
     let above = html! {
         @if visit.operates() {
             div.actions {
