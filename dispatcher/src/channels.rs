@@ -7,7 +7,7 @@ use std::time::Duration;
 use outbox_adapters::Adapter;
 use outbox_schema::{ChannelTerms, DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
 
-use crate::config::OutcomeTargets;
+use outbox_config::OutcomeTargets;
 
 /// A configured channel.
 #[derive(Debug)]

@@ -38,8 +38,9 @@ impl Point {
     }
 }
 
+/// In a build without fault points nothing happens.
 #[cfg(not(feature = "fault-points"))]
-pub(crate) fn reach(_: Point) -> impl Future<Output = ()> {
+pub fn reach(_: Point) -> impl Future<Output = ()> {
     std::future::ready(())
 }
 
@@ -56,7 +57,7 @@ mod armed {
     use super::{DIRECTORY, Point};
 
     /// Does what the file of this point says, if there is one: `stop`, `kill`, `panic` or `hang`.
-    pub(crate) async fn reach(point: Point) {
+    pub async fn reach(point: Point) {
         let Some(action) = disarm(point) else { return };
         match action.trim() {
             "stop" => signal(Signal::STOP),

@@ -8,9 +8,9 @@ use anyhow::Context;
 use outbox_adapters::{Adapter, Hints, Lease, RedisHints, RedisLease, RedisLink, SetupError, TableLease, fcm, http};
 use outbox_schema::{ConnectOptions, Database, DeliveryRecord, InDoubtPolicy, OnDeadOrdered, Retention};
 
-use crate::config::{ChannelConfig, ChannelKind, Config, LeaseProvider, Wakeup};
 use crate::destinations::{Limits, RateLimit};
 use crate::poller::channels::{Channel, Retry};
+use outbox_config::{ChannelConfig, ChannelKind, Config, LeaseProvider, Wakeup};
 
 /// The connections of a lease in a table: one to campaign or renew, one to look at it.
 const TABLE_LEASE_CONNECTIONS: u32 = 2;
@@ -147,7 +147,7 @@ fn adapter(config: &ChannelConfig, own: SocketAddr) -> Result<Arc<dyn Adapter>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Sources;
+    use outbox_config::Sources;
 
     #[test]
     fn fcm_is_given_ten_seconds_before_any_retry() {

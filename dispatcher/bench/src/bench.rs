@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use outbox_dispatcher::config::{Config, LeaseProvider};
+use outbox_config::{Config, LeaseProvider};
+use outbox_console::text::with_causes;
 use outbox_dispatcher::signals::stopped;
-use outbox_dispatcher::text::with_causes;
 use outbox_schema::Dialect;
 use url::Url;
 

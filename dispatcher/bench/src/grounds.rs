@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use url::Url;
 use uuid::Uuid;
 
-use outbox_dispatcher::config::Config;
+use outbox_config::Config;
 
 /// The beginning of every name that a bench makes.
 const PREFIX: &str = "outbox_bench_";

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use outbox_dispatcher::text::Advance;
+use outbox_console::text::Advance;
 use outbox_schema::Database;
 
 use super::Plan;

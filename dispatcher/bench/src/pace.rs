@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_dispatcher::text::span;
+use outbox_console::text::span;
 
 use crate::say;
 

@@ -3,7 +3,7 @@
 use redis::aio::MultiplexedConnection;
 
 use super::number::float;
-use outbox_dispatcher::config::{Config, LeaseProvider};
+use outbox_config::{Config, LeaseProvider};
 
 /// A connection that asks for the number of commands. None where the lease is not in a plain Redis: in a table, behind
 /// sentinels, or behind the operator's own certificate authority.

@@ -14,7 +14,7 @@ use super::number::Percentiles;
 use super::part::own_program;
 use super::part::poster::bare_client;
 use super::usage::Usage;
-use outbox_dispatcher::config::LeaseProvider;
+use outbox_config::LeaseProvider;
 
 /// The longest time that a replica may take to listen, or to stop.
 const LIMIT: Duration = Duration::from_secs(40);

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::number::float;
 use super::scenario::{Goal, Measure, Scenario};
-use outbox_dispatcher::text::{Cell, Page};
+use outbox_console::text::{Cell, Page};
 
 /// The report of one run of the bench.
 #[derive(Debug, Serialize)]

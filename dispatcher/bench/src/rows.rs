@@ -1,7 +1,7 @@
 //! The rows that a scenario needs. The bench inserts them quickly, in statements of a bounded size.
 
 use anyhow::Context;
-use outbox_dispatcher::text::Advance;
+use outbox_console::text::Advance;
 use outbox_schema::{Database, Dialect};
 use sqlx::AssertSqlSafe;
 

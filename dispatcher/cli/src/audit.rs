@@ -10,8 +10,8 @@ use super::known::number;
 use super::messages::find;
 use super::nearest::turned_round;
 use super::session::{OutboxAccess, Purpose};
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{Cell, Page, grouped, print_as, shortened, to_the_second, warning};
+use outbox_config::Config;
+use outbox_console::text::{Cell, Page, grouped, print_as, shortened, to_the_second, warning};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuditCommand {

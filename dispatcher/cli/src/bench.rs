@@ -6,8 +6,8 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 use outbox_bench::{Plan, Scenario, bench as measure, in_words};
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::print_as;
+use outbox_config::Config;
+use outbox_console::text::print_as;
 
 /// What this reaches on your own servers, beside what they reach by themselves.
 ///

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::session::{Misuse, OutboxAccess, Purpose};
-use outbox_dispatcher::check::{CheckReport, FindingVerdict, check_settings};
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{Cell, Page, print_as};
+use outbox_config::Config;
+use outbox_console::check::{CheckReport, FindingVerdict, check_settings};
+use outbox_console::text::{Cell, Page, print_as};
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {

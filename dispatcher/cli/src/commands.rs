@@ -6,8 +6,8 @@ use std::sync::Arc;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
-use outbox_dispatcher::config::ConfigError;
-use outbox_dispatcher::text;
+use outbox_config::ConfigError;
+use outbox_console::text;
 use outbox_schema::DeskError;
 
 use super::{

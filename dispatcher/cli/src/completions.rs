@@ -13,8 +13,8 @@ use outbox_schema::desk::{DeadLetterFilter, Selection};
 
 use super::session::OutboxAccess;
 use super::settings::{Global, settings};
-use outbox_dispatcher::config::{Config, parse_assignment};
-use outbox_dispatcher::text::print_as_it_is;
+use outbox_config::{Config, parse_assignment};
+use outbox_console::text::print_as_it_is;
 
 const PROGRAM: &str = "outbox";
 

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use outbox_dispatcher::config::{Config, ConfigError, schema};
-use outbox_dispatcher::text::{Page, print_as};
+use outbox_config::{Config, ConfigError, schema};
+use outbox_console::text::{Page, print_as};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {

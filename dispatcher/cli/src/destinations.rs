@@ -9,9 +9,9 @@ use outbox_schema::desk::{DestinationEntry, HeldUp, Paused, Resumed};
 
 use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose, ReasonedArgs};
 use crate::completions;
-use outbox_dispatcher::admin::api::pause_length;
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{Cell, Page, print_as, shortened, span, to_the_second};
+use outbox_config::Config;
+use outbox_console::admin::api::pause_length;
+use outbox_console::text::{Cell, Page, print_as, shortened, span, to_the_second};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DestinationsCommand {

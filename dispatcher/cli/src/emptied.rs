@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use outbox_schema::desk::{DeadLetterFilter, MessageFilter, Moment, Selection};
 use outbox_schema::{Database, Desk, DeskError, Status};
 
-use outbox_dispatcher::text::to_the_second;
+use outbox_console::text::to_the_second;
 
 /// The most terms that one run is thought to have had.
 const TERMS: u32 = 1_000;

@@ -17,9 +17,9 @@ use tracing::Instrument;
 use super::examine::examine;
 use super::session::{self, Misuse};
 use crate::completions;
-use outbox_dispatcher::config::Config;
+use outbox_config::Config;
+use outbox_console::text::{Advance, print_as, warning, with_causes};
 use outbox_dispatcher::telemetry::spans;
-use outbox_dispatcher::text::{Advance, print_as, warning, with_causes};
 use outbox_dispatcher::wiring;
 
 /// Messages that are enqueued before it is said how far it is.

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::configured::nearest;
-use outbox_dispatcher::examine::delivery;
+use outbox_config::Config;
+use outbox_console::configured::nearest;
+use outbox_console::examine::delivery;
 use outbox_dispatcher::poller::channels::Channel;
 use outbox_dispatcher::wiring;
 use outbox_schema::NewMessage;

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::client;
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{print, print_as_it_is, with_causes};
+use outbox_config::Config;
+use outbox_console::text::{print, print_as_it_is, with_causes};
 
 /// The longest wait for the answer.
 const LIMIT: Duration = Duration::from_secs(5);

@@ -9,8 +9,8 @@ use outbox_schema::desk::{Cleared, InvalidTargetPage, InvalidTargetSelection, Mo
 use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose, confirmed};
 use crate::completions;
 use crate::nearest::{self, NOTHING_MATCHED};
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second, warning};
+use outbox_config::Config;
+use outbox_console::text::{Cell, Page, print_as, shortened, to_the_second, warning};
 
 /// The most targets that are shown before they are cleared.
 const SHOWN: u32 = 20;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use outbox_dispatcher::configured::nearest;
+use outbox_console::configured::nearest;
 use outbox_schema::desk::{DeadLetterFilter, MessageFilter, Moment, Selection};
 use outbox_schema::{Desk, DeskError};
 

@@ -12,8 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::known::number;
 use super::progress::INTERRUPTED;
 use super::session::{AuthorArgs, OutboxAccess, Purpose};
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{Advance, Cell, Page, how_far, print_as, span, to_the_second};
+use outbox_config::Config;
+use outbox_console::text::{Advance, Cell, Page, how_far, print_as, span, to_the_second};
 
 /// The column of the values of an operation.
 const COLUMN: usize = 12;

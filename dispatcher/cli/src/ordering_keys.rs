@@ -9,8 +9,8 @@ use outbox_schema::desk::{HaltedKey, HaltedKeyPage, KeyCursor};
 use super::nearest;
 use super::session::{OutboxAccess, Purpose};
 use crate::completions;
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{Cell, Page, print_as, warning};
+use outbox_config::Config;
+use outbox_console::text::{Cell, Page, print_as, warning};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum OrderingKeysCommand {
@@ -96,7 +96,7 @@ mod tests {
         let next = KeyCursor { channel: "orders".to_owned(), ordering_key: "k".to_owned() };
         let shown = |next: Option<KeyCursor>| {
             let page = in_words(&HaltedKeyPage { keys: Vec::new(), next });
-            page.on(&outbox_dispatcher::text::Screen::none())
+            page.on(&outbox_console::text::Screen::none())
         };
         assert_eq!(
             shown(Some(next)),

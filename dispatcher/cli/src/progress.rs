@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use outbox_dispatcher::text::{Advance, error_line, grouped};
+use outbox_console::text::{Advance, error_line, grouped};
 use outbox_schema::desk::{Author, Progress};
 use outbox_schema::{ByHand, DeskError};
 use tokio::signal::unix::{Signal, SignalKind, signal};

@@ -11,9 +11,9 @@ use outbox_schema::retention::{Pruned, Retention};
 
 use super::progress::LongChange;
 use super::session::{AuthorArgs, OutboxAccess, Purpose, confirmed};
-use outbox_dispatcher::admin::api::kept_for;
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::{Page, print_as, warning};
+use outbox_config::Config;
+use outbox_console::admin::api::kept_for;
+use outbox_console::text::{Page, print_as, warning};
 use outbox_dispatcher::wiring;
 
 #[derive(Debug, Args)]

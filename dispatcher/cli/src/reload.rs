@@ -9,16 +9,16 @@ use anyhow::{Context, bail};
 use outbox_schema::desk::{RefusedSettings, RunsBy};
 use tokio::signal::unix::Signal;
 
-use outbox_dispatcher::admin::api::Office;
-use outbox_dispatcher::admin::listener::Tokens;
-use outbox_dispatcher::alerts::Alerts;
-use outbox_dispatcher::config::{Config, ConfigError};
-use outbox_dispatcher::configured::Configured;
+use outbox_config::{Config, ConfigError};
+use outbox_console::admin::api::Office;
+use outbox_console::admin::listener::Tokens;
+use outbox_console::alerts::Alerts;
+use outbox_console::configured::Configured;
+use outbox_console::text;
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::poller::channels::Channel;
 use outbox_dispatcher::poller::handle::Handle;
-use outbox_dispatcher::text;
 use outbox_dispatcher::wiring;
 
 /// The longest time for reading the settings, and the files that they name.

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::session::{OutboxAccess, Purpose};
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::health::replicas::ReplicaStatus;
-use outbox_dispatcher::text::{Cell, Page, in_one_line, print_as, to_the_second};
+use outbox_config::Config;
+use outbox_console::health::replicas::ReplicaStatus;
+use outbox_console::text::{Cell, Page, in_one_line, print_as, to_the_second};
 
 #[derive(Debug, Args)]
 pub(super) struct ReplicasArgs {

@@ -14,14 +14,14 @@ use outbox_schema::{ByHand, DEFAULT_ENVIRONMENT, Database, Desk, DeskError, Mess
 use uuid::Uuid;
 
 use crate::client::Replica;
-use outbox_dispatcher::config::{Config, Dialect, SecretText, SecretUrl};
-use outbox_dispatcher::configured::Configured;
-use outbox_dispatcher::configured::destination_named;
-use outbox_dispatcher::explain::{Explanation, explain};
-use outbox_dispatcher::health::replicas::Replicas;
+use outbox_config::{Config, Dialect, SecretText, SecretUrl};
+use outbox_console::configured::Configured;
+use outbox_console::configured::destination_named;
+use outbox_console::explain::{Explanation, explain};
+use outbox_console::health::replicas::Replicas;
+use outbox_console::text::{self, Page, Screen};
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
 use outbox_dispatcher::telemetry::{self, Telemetry, TelemetryError};
-use outbox_dispatcher::text::{self, Page, Screen};
 use outbox_dispatcher::wiring;
 
 /// The connections of a command that reads or writes once.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use outbox_dispatcher::config::{Config, ConfigError, Sources, parse_assignment};
-use outbox_dispatcher::text;
+use outbox_config::{Config, ConfigError, Sources, parse_assignment};
+use outbox_console::text;
 
 /// The heading of the options that every command has.
 const GLOBAL: &str = "Global options";

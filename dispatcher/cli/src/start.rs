@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
-use outbox_dispatcher::config::Config;
+use outbox_config::Config;
 use outbox_dispatcher::wiring;
 use outbox_schema::{ConnectError, Database, Meta, SchemaError, Store};
 use tokio::runtime::Handle;

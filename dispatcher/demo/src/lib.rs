@@ -32,8 +32,8 @@ use self::receiver::Receiver;
 use self::report::seconds;
 use self::stage::Stage;
 use self::tables::Tables;
+use outbox_console::text::{Page, print};
 use outbox_dispatcher::signals::stopped;
-use outbox_dispatcher::text::{Page, print};
 
 /// The longest time for all deliveries once the fleet runs. They take about 15 s.
 const LIMIT: Duration = Duration::from_secs(90);

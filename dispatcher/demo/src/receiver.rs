@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::ledger::Ledger;
 use super::manner::Manner;
-use outbox_dispatcher::text::print;
+use outbox_console::text::print;
 
 /// The time that an answer takes, in milliseconds.
 const THINKING_MS: std::ops::Range<u64> = 20..50;

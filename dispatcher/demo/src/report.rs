@@ -11,7 +11,7 @@ use super::fleet::Fleet;
 use super::shop::Sales;
 use super::stage::Stage;
 use super::tables::TermRow;
-use outbox_dispatcher::text::{Cell, Page, span};
+use outbox_console::text::{Cell, Page, span};
 
 /// The table of messages: committed, rolled back, delivered, sent twice, dead.
 pub(super) fn messages(sold: &Sales, audit: &Audit, fleet: &Fleet) -> Page {
@@ -143,7 +143,7 @@ mod tests {
     use std::path::PathBuf;
     use std::time::Instant;
 
-    use outbox_dispatcher::text::Screen;
+    use outbox_console::text::Screen;
 
     use super::*;
 

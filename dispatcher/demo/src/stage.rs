@@ -142,7 +142,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
     use super::*;
-    use outbox_dispatcher::config::{Config, Sources};
+    use outbox_config::{Config, Sources};
 
     #[test]
     fn the_settings_of_the_demo_are_settings() {

@@ -28,6 +28,7 @@ mod tests;
 mod window;
 
 pub use crate::channels::{Limits, RateLimit};
+pub use destination::{Closed, Standing};
 pub use destinations::Destinations;
 use destinations::State;
 pub use keeper::{Keeper, LISTEN};

@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::watch;
 
 use super::Destinations;
-use super::destination::{Closed, Destination, Situation, Standing};
+use super::destination::{Destination, Situation, Standing};
 use crate::in_flight::InFlight;
 use crate::term::Term;
-use crate::text::span;
 
 /// A destination as its poller sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,8 +21,10 @@ pub struct DestinationNow {
     pub window: usize,
     /// The messages a second that are allowed now. None: any number.
     pub rate: Option<f64>,
-    /// Whether the destination takes more messages, in words.
-    pub standing: String,
+    /// Whether the destination takes more messages.
+    pub standing: Standing,
+    /// Whether it is tried with a few messages, after it failed.
+    pub is_tried: bool,
 }
 
 /// What the process knows of its destinations while it polls.
@@ -91,26 +91,8 @@ impl Destinations {
 }
 
 fn now(name: &str, destination: &mut Destination, at: &Situation) -> DestinationNow {
-    let standing = in_words(&destination.standing(at), destination.is_tried());
+    let (standing, is_tried) = (destination.standing(at), destination.is_tried());
     let (in_flight, _) = destination.in_flight();
     let (window, rate) = destination.bounds(at);
-    DestinationNow { destination: name.to_owned(), in_flight, window, rate, standing }
-}
-
-fn in_words(standing: &Standing, is_tried: bool) -> String {
-    let length = |time: Duration| span(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
-    match standing {
-        Standing::Room(_) if is_tried => "is tried with a few messages".to_owned(),
-        Standing::Room(room) => format!("takes {room} more"),
-        Standing::Full => "takes more once it has answered".to_owned(),
-        Standing::Closed(Closed::Paused { .. }) => "is paused".to_owned(),
-        Standing::Closed(Closed::Broken { remaining }) => {
-            format!("is tried again in {}: its breaker is open", length(*remaining))
-        }
-        Standing::Closed(Closed::Probing) => "is tried, and has not answered yet".to_owned(),
-        Standing::Closed(Closed::OverRate { .. }) => "was sent what its rate allows".to_owned(),
-        Standing::Closed(Closed::Slow { pace, share }) => {
-            format!("answers slowly, in {}, and may have {share} in flight", length(*pace))
-        }
-    }
+    DestinationNow { destination: name.to_owned(), in_flight, window, rate, standing, is_tried }
 }

@@ -3,11 +3,11 @@
 use outbox_schema::desk::ChannelVitals;
 
 /// The name under which channels are counted together that the settings do not have. No channel of the settings has it.
-pub(crate) const NOT_CONFIGURED: &str = "(not configured)";
+pub const NOT_CONFIGURED: &str = "(not configured)";
 
 /// The channels as they may be shown, by name: rows may name any number. Those that `is_configured` knows are all there. Of the others
 /// the first `most` are, and the rest is one channel at the end, [`NOT_CONFIGURED`]. The number says how many that are.
-pub(crate) fn bounded(
+pub fn bounded(
     channels: &[ChannelVitals],
     is_configured: impl Fn(&str) -> bool,
     most: usize,

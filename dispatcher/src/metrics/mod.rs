@@ -3,7 +3,7 @@
 //!
 //! Counters begin at zero for every label that is known at the start, so that their first increase is seen too.
 
-pub(crate) mod bounded;
+pub mod bounded;
 pub mod counting;
 mod labels;
 mod names;
@@ -32,10 +32,10 @@ pub use names::Name;
 use self::counting::Counting;
 use self::tally::Tally;
 pub use self::term_gauge::TermGauge;
-use crate::health::vitals::Vitals;
 use crate::schedule::WhyNot;
 use labels::Channels;
 use observed::Observed;
+use outbox_schema::desk::Vitals;
 
 /// Bucket bounds of an attempt and of a poll, in seconds: from a neighbour on loopback to the longest timeout.
 const SECONDS: [f64; 15] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];

@@ -4,9 +4,9 @@
 
 use super::*;
 use crate::fixtures::{SteppedClock, term_of};
-use crate::health::vitals::{ChannelVitals, TenantVitals};
 use crate::term::Term;
 use crate::term::clock::Clock;
+use outbox_schema::desk::{ChannelVitals, TenantVitals};
 use outbox_schema::desk::{HaltedVitals, PausedDestination};
 
 const SHARD: Shard = Shard(0);

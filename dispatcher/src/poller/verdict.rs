@@ -95,8 +95,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::OutcomeTargets;
     use crate::destinations::Limits;
+    use outbox_config::OutcomeTargets;
 
     #[derive(Debug)]
     struct NoAdapter;

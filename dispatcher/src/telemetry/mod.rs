@@ -7,6 +7,6 @@ mod repeats;
 pub mod spans;
 mod telemetry;
 
-pub use crate::config::LogFormat;
 pub use error::TelemetryError;
+pub use outbox_config::LogFormat;
 pub use telemetry::{Settings, Telemetry, prepare, start};

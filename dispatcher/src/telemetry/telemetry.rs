@@ -19,8 +19,8 @@ use super::error::TelemetryError;
 use super::otlp::Otlp;
 use super::repeats::Repeats;
 use super::spans;
-use crate::config::LogFormat;
 use crate::metrics::Metrics;
+use outbox_config::LogFormat;
 
 /// The log level where none is set.
 const DEFAULT_LEVEL: &str = "info";

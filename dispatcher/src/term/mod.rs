@@ -3,7 +3,7 @@
 pub mod clock;
 pub(crate) mod gate;
 pub mod leadership;
-pub(crate) mod pulse;
+pub mod pulse;
 pub mod watchdog;
 
 use std::sync::atomic::{AtomicU64, Ordering};

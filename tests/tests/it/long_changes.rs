@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use outbox_dispatcher::text::grouped;
+use outbox_console::text::grouped;
 use outbox_schema::desk::{Author, OperationStatus, Operations, Order, Ordered, Selection};
 use outbox_schema::{Database, DeadLetterFilter, Dialect};
 use rustix::process::{Pid, Signal, kill_process};

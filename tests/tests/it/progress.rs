@@ -1,6 +1,6 @@
 //! How far something long is: a bar on a terminal, and on a pipe the words alone.
 
-use outbox_dispatcher::text::grouped;
+use outbox_console::text::grouped;
 use outbox_schema::Database;
 use outbox_schema::migrate::SCHEMA_VERSION;
 use outbox_tests::eventually;

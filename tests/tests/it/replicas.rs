@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use outbox_dispatcher::health::presence::EACH;
+use outbox_console::health::presence::EACH;
 use outbox_schema::desk::ReplicaEntry;
 use outbox_schema::{Dialect, NewMessage};
 use outbox_tests::eventually;
@@ -181,7 +181,7 @@ async fn a_replica_of_the_release_before_is_read_and_differs_from_nobody() {
         let [row] = &outbox.database.fleet().await.unwrap()[..] else { panic!("one row") };
         assert!(row.row.runs() && row.settings_hash.is_none() && row.runs_by.is_none(), "{row:?}");
         let mine = outbox_schema::desk::RunsBy::default();
-        assert!(outbox_dispatcher::health::fleet::differing("a", &mine, std::slice::from_ref(row)).is_empty());
+        assert!(outbox_console::health::fleet::differing("a", &mine, std::slice::from_ref(row)).is_empty());
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
-use outbox_dispatcher::config::{Config, Sources};
+use outbox_config::{Config, Sources};
 use outbox_dispatcher::wiring;
 use outbox_schema::{FcmTarget, NewMessage};
 use outbox_tests::servers;
@@ -478,7 +478,7 @@ async fn no_output_has_a_piece_of_the_secret_of_a_server_however_it_is_broken() 
 fn every_setting_whose_type_is_that_of_a_secret_is_walked() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = 0;
-    for directory in ["dispatcher/src/config", "adapters/src/http", "adapters/src/fcm"] {
+    for directory in ["dispatcher/config/src", "adapters/src/http", "adapters/src/fcm"] {
         for file in std::fs::read_dir(root.join(directory)).unwrap() {
             let path = file.unwrap().path();
             let Ok(text) = std::fs::read_to_string(&path) else { continue };

@@ -10,10 +10,10 @@ use crate::redis_commands::RedisCommands;
 use crate::replicas::{Manner, Replicas};
 use crate::report::{Figure, Unit};
 use crate::scenario::Measure;
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::config::campaign_interval;
+use outbox_config::Config;
+use outbox_config::campaign_interval;
+use outbox_console::health::presence::EACH;
 use outbox_dispatcher::destinations::LISTEN;
-use outbox_dispatcher::health::presence::EACH;
 
 /// The number of replicas.
 const REPLICAS: usize = 50;

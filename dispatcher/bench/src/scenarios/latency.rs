@@ -15,7 +15,7 @@ use crate::replicas::{Manner, Replicas};
 use crate::report::{Figure, Unit};
 use crate::rows::{self, Rows};
 use crate::scenario::Measure;
-use outbox_dispatcher::config::{LeaseProvider, Wakeup};
+use outbox_config::{LeaseProvider, Wakeup};
 
 /// The time from one commit to the next.
 const EVERY: Duration = Duration::from_millis(1);

@@ -1,8 +1,8 @@
 //! `outbox channels list`.
 
 use clap::Args;
-use outbox_dispatcher::config::{ChannelConfig, ChannelKind, Config};
-use outbox_dispatcher::text::{Cell, Page, print_as};
+use outbox_config::{ChannelConfig, ChannelKind, Config};
+use outbox_console::text::{Cell, Page, print_as};
 use outbox_schema::InDoubtPolicy;
 use serde::Serialize;
 

@@ -15,7 +15,7 @@ use outbox_schema::{ByHand, DeskError, MessageId};
 use serde_json::value::RawValue;
 
 use super::{Replica, ReplicaError, if_there};
-use outbox_dispatcher::admin::api::{
+use outbox_console::admin::api::{
     Authored, ClearBody, EditAllBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody, ReplayBody, WaitingBody,
 };
 

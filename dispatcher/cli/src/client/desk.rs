@@ -1,7 +1,7 @@
 //! The questions that an operator asks of a replica.
 
 use async_trait::async_trait;
-use outbox_dispatcher::admin::api::{
+use outbox_console::admin::api::{
     ByKey, CountBody, DestinationQuery, InvalidTargetFilter, OrderingKeyFilter, Page, PruneBody,
 };
 use outbox_schema::desk::{

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use outbox_adapters::http::CLIENT_HEADER;
-use outbox_dispatcher::admin::api::{CheckQuery, Kind, PREFIX, Page, Problem};
-use outbox_dispatcher::check::CheckReport;
-use outbox_dispatcher::explain::Explanation;
-use outbox_dispatcher::health::replicas::ReplicaStatus;
-use outbox_dispatcher::health::status::Status;
+use outbox_console::admin::api::{CheckQuery, Kind, PREFIX, Page, Problem};
+use outbox_console::check::CheckReport;
+use outbox_console::explain::Explanation;
+use outbox_console::health::replicas::ReplicaStatus;
+use outbox_console::health::status::Status;
 use outbox_schema::desk::{AuditFilter, AuditPage, OperationEntry, OperationPage};
 use outbox_schema::{DeskError, MessageId};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};

@@ -14,7 +14,7 @@ use crate::nearest;
 use crate::pace::{Count, PaceArgs, changed_of, ended, go_on, last_due, left};
 use crate::progress::LongChange;
 use crate::session::{AuthorArgs, OutboxAccess, confirmed};
-use outbox_dispatcher::text::{print_as, warning};
+use outbox_console::text::{print_as, warning};
 
 #[derive(Debug, Args)]
 pub(crate) struct RedriveArgs {

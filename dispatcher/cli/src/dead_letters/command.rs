@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use outbox_dispatcher::config::Config;
+use outbox_config::Config;
 
 use super::change::{self};
 use super::{edit, list};

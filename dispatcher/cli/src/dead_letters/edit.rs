@@ -13,10 +13,10 @@ use super::filter::FilterArgs;
 use crate::enqueue::header;
 use crate::messages::{find, ids_of};
 use crate::session::{AuthorArgs, Misuse, OutboxAccess, confirmed, read};
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::edit::{Planned, Wanted};
-use outbox_dispatcher::examine::refusal;
-use outbox_dispatcher::text::{Page, print, print_as};
+use outbox_config::Config;
+use outbox_console::edit::{Planned, Wanted};
+use outbox_console::examine::refusal;
+use outbox_console::text::{Page, print, print_as};
 
 /// The error for a --move-target that can be split in several places.
 const AMBIGUOUS: &str = "it is ambiguous: of several = exactly one must be directly before http://, https:// or /; \

@@ -10,8 +10,8 @@ use super::list::hint;
 use crate::nearest;
 use crate::progress::LongChange;
 use crate::session::{OutboxAccess, confirmed};
-use outbox_dispatcher::edit::{Planned, Wanted};
-use outbox_dispatcher::text::{Page, grouped, print, print_as};
+use outbox_console::edit::{Planned, Wanted};
+use outbox_console::text::{Page, grouped, print, print_as};
 
 /// The most messages that are named where many were left as they are.
 const NAMED: usize = 20;

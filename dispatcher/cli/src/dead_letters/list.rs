@@ -6,7 +6,7 @@ use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterPage, Selecti
 use super::filter::FilterArgs;
 use crate::nearest;
 use crate::session::OutboxAccess;
-use outbox_dispatcher::text::{Cell, Page, print_as, shortened, warning};
+use outbox_console::text::{Cell, Page, print_as, shortened, warning};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use outbox_dispatcher::text::print_as;
+use outbox_console::text::print_as;
 use outbox_schema::MessageId;
 use outbox_schema::desk::{Author, Cancelled, CancelledAll, MessageChange, MessageSelection};
 

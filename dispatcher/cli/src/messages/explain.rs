@@ -5,8 +5,8 @@ use outbox_schema::{MessageId, Status};
 
 use super::find;
 use crate::session::OutboxAccess;
-use outbox_dispatcher::explain::{Explanation, Said};
-use outbox_dispatcher::text::{Page, in_one_line, print_as};
+use outbox_console::explain::{Explanation, Said};
+use outbox_console::text::{Page, in_one_line, print_as};
 
 pub(super) async fn explain(outbox: &OutboxAccess, message: &str, json: bool) -> anyhow::Result<()> {
     let id = MessageId(find(outbox.desk().as_ref(), message).await?.id);

@@ -8,7 +8,7 @@ use outbox_schema::{MessageId, Status};
 use super::filter::FilterArgs;
 use crate::nearest;
 use crate::session::OutboxAccess;
-use outbox_dispatcher::text::{Cell, Page, print_as, shortened, to_the_second, warning};
+use outbox_console::text::{Cell, Page, print_as, shortened, to_the_second, warning};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {

@@ -1,7 +1,7 @@
 //! The messages that an operator names.
 
 use anyhow::bail;
-use outbox_dispatcher::text::warning;
+use outbox_console::text::warning;
 use outbox_schema::desk::{MessageFilter, MessageRecord};
 use outbox_schema::{Desk, MessageId};
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use outbox_dispatcher::text::{Page, print_as};
+use outbox_console::text::{Page, print_as};
 use outbox_schema::MessageId;
 use outbox_schema::desk::{MessageChange, MessageGroup, Pace, ReplayManner, Replayed};
 

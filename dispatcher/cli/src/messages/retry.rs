@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use outbox_dispatcher::text::print_as;
+use outbox_console::text::print_as;
 use outbox_schema::desk::{MessageChange, Retried};
 
 use super::selection::over;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use outbox_dispatcher::text::{Cell, Page, warning};
+use outbox_console::text::{Cell, Page, warning};
 use outbox_schema::desk::{MESSAGE_GROUPS, MessageChange, MessageFilter, MessageGroup, MessageSelection};
 
 use super::ids_of;

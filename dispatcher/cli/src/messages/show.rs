@@ -5,8 +5,8 @@ use outbox_schema::desk::MessageRecord;
 
 use super::find;
 use crate::session::OutboxAccess;
-use outbox_dispatcher::explain::life;
-use outbox_dispatcher::text::{Cell, Page, grouped, print_as};
+use outbox_console::explain::life;
+use outbox_console::text::{Cell, Page, grouped, print_as};
 
 /// The column of the names of facts.
 const NAMES: usize = 16;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use outbox_dispatcher::text::print_as;
+use outbox_console::text::print_as;
 use outbox_schema::MessageId;
 use outbox_schema::desk::{MessageChange, MessageFilter, MessageSelection, Pace};
 

@@ -17,9 +17,9 @@ use outbox_schema::{Database, Dialect, Meta, MigrateError, SchemaState};
 use serde::Serialize;
 
 use crate::session::{Misuse, confirmed};
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::configured::Configured;
-use outbox_dispatcher::text::{Advance, print, print_as, print_as_it_is, span, visible, warning};
+use outbox_config::Config;
+use outbox_console::configured::Configured;
+use outbox_console::text::{Advance, print, print_as, print_as_it_is, span, visible, warning};
 use outbox_dispatcher::wiring;
 
 use form::{Migration, Tool};

@@ -12,10 +12,10 @@ use outbox_schema::desk::{COUNTED, HaltedKey, HaltedVitals, PausedDestination, T
 use outbox_schema::{PauseKind, channel_name};
 
 use super::session::{OutboxAccess, Purpose};
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::health::replicas::{PerMinute, ReplicaStatus};
-use outbox_dispatcher::health::status::{ShardStatus, State, Status};
-use outbox_dispatcher::text::{
+use outbox_config::Config;
+use outbox_console::health::replicas::{PerMinute, ReplicaStatus};
+use outbox_console::health::status::{ShardStatus, State, Status};
+use outbox_console::text::{
     Cell, Page, Screen, error_line, grouped, in_one_line, print_as, print_as_it_is, print_to_reader, shortened, span,
     to_the_second,
 };

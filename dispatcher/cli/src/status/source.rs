@@ -7,10 +7,10 @@ use outbox_schema::Database;
 
 use crate::client::Replica;
 use crate::session::OutboxAccess;
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::configured::Configured;
-use outbox_dispatcher::health::replicas::Replicas;
-use outbox_dispatcher::health::status::Status;
+use outbox_config::Config;
+use outbox_console::configured::Configured;
+use outbox_console::health::replicas::Replicas;
+use outbox_console::health::status::Status;
 use outbox_dispatcher::wiring;
 
 /// Where the status comes from.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use outbox_dispatcher::health::status::Status;
+use outbox_console::health::status::Status;
 use outbox_schema::desk::{DeadLetter, DestinationEntry, FiguresSeries, MessageSummary};
 
 /// The answers of an outbox.

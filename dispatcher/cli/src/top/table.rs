@@ -1,6 +1,6 @@
 //! Tables of `outbox top`: as wide as the terminal, with numbers whole and texts clipped.
 
-use outbox_dispatcher::text::{Keep, clipped, in_one_line};
+use outbox_console::text::{Keep, clipped, in_one_line};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Rect};
 use ratatui::style::{Style, Stylize as _};

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use clap::Args;
-use outbox_dispatcher::config::Config;
-use outbox_dispatcher::text::with_causes;
+use outbox_config::Config;
+use outbox_console::text::with_causes;
 use outbox_schema::desk::{DeadLetterFilter, FiguresFilter, MessageFilter};
 use outbox_schema::{Desk, Status as MessageStatus};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use outbox_dispatcher::text::print_as_it_is;
+use outbox_console::text::print_as_it_is;
 
 use super::{Options, Places, StandIn};
 

@@ -31,8 +31,8 @@ pub(super) struct Situation {
 }
 
 /// What a destination may be sent now.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
     /// The destination may get this many more messages.
     Room(usize),
     /// The destination may get none before some answers are in, which come quickly.
@@ -42,16 +42,27 @@ pub(super) enum Standing {
 }
 
 /// Why a destination takes no messages.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Closed {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Closed {
     /// The destination is paused.
-    Paused { kind: PauseKind, remaining: Duration },
+    Paused {
+        /// Who paused it, and what the pause holds.
+        kind: PauseKind,
+        /// The time until its end.
+        remaining: Duration,
+    },
     /// The breaker of the destination is open.
-    Broken { remaining: Duration },
+    Broken {
+        /// The time until the next probe.
+        remaining: Duration,
+    },
     /// The breaker of the destination waits for the results of its probes.
     Probing,
     /// The destination was sent what its rate allows.
-    OverRate { step: Duration },
+    OverRate {
+        /// The time between two messages at the rate.
+        step: Duration,
+    },
     /// The destination answers slowly, and has its share in flight.
     Slow {
         /// How long an answer takes.

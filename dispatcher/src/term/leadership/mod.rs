@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::backoff::Backoff;
-use crate::config::campaign_interval;
 use crate::metrics::Metrics;
 use crate::term::Term;
 use crate::term::clock::{Clock, Moment};
 use crate::term::watchdog::{Watchdog, call_limit, trusted_until};
+use outbox_config::campaign_interval;
 
 /// After a release all candidates wake at once; each waits up to this long, so that none is always first.
 const DRAW: Duration = Duration::from_millis(20);

@@ -5,7 +5,7 @@ mod push;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use outbox_dispatcher::config::{ChannelKind, Config, LeaseProvider, Sources};
+use outbox_config::{ChannelKind, Config, LeaseProvider, Sources};
 use serde::Deserialize;
 use yaml_serde::Value;
 

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use outbox_dispatcher::config::ChannelKind;
+use outbox_config::ChannelKind;
 use outbox_tests::{eventually, outbox_binary, servers};
 use rustix::process::Signal;
 use serde_json::Value;

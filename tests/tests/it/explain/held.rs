@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_dispatcher::explain::NotSent;
+use outbox_console::explain::NotSent;
 use outbox_schema::desk::Author;
 use outbox_schema::destination::{Aside, DestinationStore, Look};
 use outbox_schema::{ByHand, DeadReason, Mark, Pause, PauseKind, Verdict};

@@ -12,10 +12,10 @@ mod waits;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_dispatcher::config::LeaseTimes;
-use outbox_dispatcher::configured::Configured;
-use outbox_dispatcher::configured::ConfiguredChannel;
-use outbox_dispatcher::explain::{Explanation, NotSent, explain};
+use outbox_config::LeaseTimes;
+use outbox_console::configured::Configured;
+use outbox_console::configured::ConfiguredChannel;
+use outbox_console::explain::{Explanation, NotSent, explain};
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
 use outbox_schema::desk::MessageRecord;
 use outbox_schema::store::TermCounts;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use outbox_dispatcher::configured::Configured;
-use outbox_dispatcher::configured::ConfiguredChannel;
-use outbox_dispatcher::explain::{NotSent, explain};
+use outbox_console::configured::Configured;
+use outbox_console::configured::ConfiguredChannel;
+use outbox_console::explain::{NotSent, explain};
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
 use outbox_schema::desk::{Author, Cancelled, Counted, Heartbeat, Pace, Replica, RunsBy};
 use outbox_schema::{ByHand, DeadReason, Mark, MessageId, Selection, Verdict};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_dispatcher::explain::{Again, Explanation, Verdict as Said};
+use outbox_console::explain::{Again, Explanation, Verdict as Said};
 use outbox_schema::desk::{Author, Pace, Revised};
 use outbox_schema::{ByHand, DeadReason, Mark, MessageId, Selection, Verdict};
 use outbox_tests::conformance::store::{Outbox, mark, on_every_database};

@@ -1,6 +1,6 @@
 //! Outcomes that are told: the message and the one that tells of it name each other.
 
-use outbox_dispatcher::explain::Telling;
+use outbox_console::explain::Telling;
 use outbox_schema::{DeadReason, Mark, MessageId, OutcomeTarget, TargetTemplate, Verdict};
 use outbox_tests::conformance::store::{Outbox, mark, on_every_database};
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_dispatcher::config::campaign_interval;
+use outbox_config::campaign_interval;
 use outbox_tests::eventually;
 use outbox_tests::faults::{CHANGES, Dice, Figures, Run, Setup, repeat};
 use outbox_tests::fleet::{PATIENCE, Settings};

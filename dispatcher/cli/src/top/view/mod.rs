@@ -15,8 +15,8 @@ use super::table::{AROUND, Column, fitting, length, table};
 use super::{Look, Seen};
 use crate::destinations::held;
 use crate::status::{halted, nobody, what_it_waits_for};
-use outbox_dispatcher::health::status::{ShardStatus, State};
-use outbox_dispatcher::text::{grouped, relative, span};
+use outbox_console::health::status::{ShardStatus, State};
+use outbox_console::text::{grouped, relative, span};
 
 /// A terminal of fewer columns has bars of fewer minutes.
 const WIDE: u16 = 100;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use outbox_dispatcher::health::replicas::PerMinute;
-use outbox_dispatcher::health::status::Status;
+use outbox_console::health::replicas::PerMinute;
+use outbox_console::health::status::Status;
 use outbox_schema::desk::{FiguresPoint, FiguresSeries, HeldUp, Vitals};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

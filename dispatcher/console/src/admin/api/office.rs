@@ -1,0 +1,43 @@
+//! What the handlers of the API need to answer.
+
+use std::sync::Arc;
+
+use axum::Json;
+use outbox_adapters::Lease;
+use outbox_schema::{Database, Retention};
+
+use super::checks::Checks;
+use super::problem::Problem;
+use crate::configured::Configured;
+use crate::doorbell::Doorbell;
+use outbox_config::Config;
+use outbox_dispatcher::in_force::InForce;
+use outbox_dispatcher::poller::schedule_now::ScheduleNow;
+
+/// The path under which the whole API lies.
+pub const PREFIX: &str = "/api/v1";
+
+/// What the handlers of the API need to answer.
+#[derive(Clone)]
+pub struct Office {
+    /// The outbox database: answers questions and makes changes.
+    pub database: Database,
+    /// The lease store: knows which replica polls.
+    pub lease: Arc<dyn Lease>,
+    /// The settings at the start of the process.
+    pub started: Arc<Config>,
+    /// The settings that were read last. What needs a restart is in force as it was at the start.
+    pub config: InForce<Config>,
+    /// The part of the settings that is about channels.
+    pub configured: InForce<Configured>,
+    /// How long the settings keep finished messages.
+    pub retention: InForce<Retention>,
+    /// The doorbell that wakes the poller.
+    pub doorbell: Doorbell,
+    /// The newest checks of this replica.
+    pub checks: Checks,
+    /// What the schedule says, while this replica polls.
+    pub schedule: ScheduleNow,
+}
+
+pub(super) type Answer<T> = Result<Json<T>, Problem>;

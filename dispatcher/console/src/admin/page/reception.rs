@@ -1,0 +1,91 @@
+//! What the pages need to answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, Method};
+use uuid::Uuid;
+
+use super::caches::{Counted, Counts, DeadSearches, MessageSearches, NewestFigures, PastSearches};
+use super::session::{Seal, Sealed};
+use super::visit::Visit;
+use crate::admin::api::{Office, Problem, Sight};
+use crate::admin::listener::{ListenerSources, Tokens};
+use crate::health::cached::Cached;
+use crate::health::standings::Standings;
+use outbox_dispatcher::in_force::InForce;
+
+/// How long the overview is reused: browsers that are left open ask for it again and again.
+const OVERVIEW_MAX_AGE: Duration = Duration::from_secs(2);
+
+/// The longest name of a person, in characters.
+const NAME_CHARS: usize = 200;
+
+/// What the pages need to answer.
+#[derive(Clone)]
+pub(crate) struct Reception {
+    pub(super) office: Office,
+    pub(super) shown: ListenerSources,
+    pub(super) standings: Standings,
+    pub(super) tokens: InForce<Tokens>,
+    /// Seals the sessions of a process without tokens.
+    own: Uuid,
+    pub(super) overview: Arc<Cached<Result<Counted, Problem>>>,
+    pub(super) figures: NewestFigures,
+    pub(super) dead_letters: DeadSearches,
+    pub(super) messages: MessageSearches,
+    pub(super) counts: Counts,
+    pub(super) past: PastSearches,
+}
+
+impl Reception {
+    /// A reception before this office.
+    pub(crate) fn new(office: Office, shown: ListenerSources, standings: Standings, tokens: InForce<Tokens>) -> Self {
+        let overview = Arc::new(Cached::new(OVERVIEW_MAX_AGE));
+        Self {
+            office,
+            shown,
+            standings,
+            tokens,
+            own: Uuid::new_v4(),
+            overview,
+            figures: NewestFigures::default(),
+            dead_letters: DeadSearches::default(),
+            messages: MessageSearches::default(),
+            counts: Counts::default(),
+            past: PastSearches::default(),
+        }
+    }
+
+    pub(super) fn seal(&self) -> Seal {
+        Seal::of(&self.tokens.current(), self.own, &self.office.started.database.environment)
+    }
+
+    pub(super) fn visit(&self, sealed: &Sealed, request: &Request) -> Visit {
+        let config = &self.office.started;
+        let named = config.admin.user_header.as_ref().and_then(|header| named_by(header, request.headers()));
+        let mut session = sealed.session.clone();
+        if let Some(named) = &named {
+            session.name.clone_from(named);
+        }
+        let address = request.uri().path_and_query().map_or("/", |address| address.as_str()).to_owned();
+        Visit {
+            session,
+            named,
+            sight: Sight::of(sealed.session.role, &self.office),
+            form_token: self.seal().form_token(sealed),
+            signs_in: self.tokens.current().needed(),
+            // A form cannot be looked at.
+            back: if request.method() == Method::GET { address.clone() } else { "/".to_owned() },
+            address,
+            place: (config.database.environment.clone(), config.admin.instance.clone()),
+        }
+    }
+}
+
+/// The person whom a proxy names in this header.
+fn named_by(header: &HeaderName, headers: &HeaderMap) -> Option<String> {
+    let name = std::str::from_utf8(headers.get(header)?.as_bytes()).ok()?.trim();
+    Some(name.chars().take(NAME_CHARS).collect()).filter(|name: &String| !name.is_empty())
+}

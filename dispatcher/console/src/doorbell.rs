@@ -1,0 +1,50 @@
+//! Wakes the poller at the request of an application, even where another replica polls.
+
+use std::sync::Arc;
+
+use outbox_adapters::{Hints, LeaseError};
+
+use outbox_dispatcher::poller::hints::HintListener;
+
+/// The doorbell. An application rings it when it has committed a message.
+#[derive(Debug, Clone)]
+pub struct Doorbell {
+    listener: Arc<HintListener>,
+    /// Where the poller listens, whichever replica it is. None: it hears its own doorbell only.
+    hints: Option<Arc<dyn Hints>>,
+}
+
+/// Who heard the doorbell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeardBy {
+    /// This replica, which polls.
+    ThisReplica,
+    /// The poller. The hint was passed on to it.
+    Poller,
+    /// No replica, though the hint was passed on: none polls at the moment. The next poller begins with a poll.
+    Nobody,
+    /// No replica: this one does not poll, and cannot pass the hint on.
+    NotPassedOn,
+}
+
+impl Doorbell {
+    /// That of the replica with this listener.
+    pub fn new(listener: Arc<HintListener>, hints: Option<Arc<dyn Hints>>) -> Self {
+        Self { listener, hints }
+    }
+
+    /// Wakes the poller, if it is asleep.
+    ///
+    /// # Errors
+    /// Another replica polls, and the hint could not be passed on to it.
+    pub async fn ring(&self) -> Result<HeardBy, LeaseError> {
+        if self.listener.hint() {
+            return Ok(HeardBy::ThisReplica);
+        }
+        let Some(hints) = &self.hints else { return Ok(HeardBy::NotPassedOn) };
+        Ok(match hints.give().await? {
+            0 => HeardBy::Nobody,
+            _ => HeardBy::Poller,
+        })
+    }
+}
