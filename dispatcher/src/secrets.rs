@@ -11,12 +11,13 @@ use crate::wiring;
 const SECRET: &str = "hunterGATHERER";
 
 /// Settings with a secret in their text, in place of `@@`.
-const TEXTS: [&str; 17] = [
+const TEXTS: [&str; 18] = [
     "[database]\nurl = \"postgres://app:@@@db/shop\"",
     "[database]\nurl = \"postgres://db/shop?user=app&password=@@\"",
     "[database]\nurl = \"mysql://app:@@@db/shop\"",
     "[lease]\nurl = \"redis://app:@@@cache\"",
     "[lease]\nurl = \"redis+sentinel://:@@@one,two/shop\"",
+    "[lease]\nurl = \"redis+cluster://:@@@one,two\"",
     "[lease]\nurl = \"redis+sentinel://one/shop?sentinel_password=@@\"",
     "[admin]\ntoken = \"@@\"",
     "[admin]\nread_token = \"@@\"",

@@ -40,6 +40,11 @@ pub trait Lease: Send + Sync + std::fmt::Debug {
         Ok(None)
     }
 
+    /// What the operator had better set otherwise, where the calls so far have shown it.
+    fn advice(&self) -> Option<String> {
+        None
+    }
+
     /// The holder of the lease and its remaining time, for `outbox status` and `outbox check`.
     async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError>;
 }

@@ -39,7 +39,7 @@ pub enum LeaseProvider {
     Table,
     /// A key in Redis.
     Redis {
-        /// The server, or its sentinels.
+        /// The server, its sentinels, or nodes of its cluster.
         url: SecretUrl,
         /// A PEM file of the authorities to trust instead of the system's. Empty: the system's.
         tls_ca: String,

@@ -139,11 +139,27 @@ const SENTINEL: Parameters = Parameters {
     ],
 };
 
+/// What this program reads in a URL with nodes of a cluster: nothing.
+const CLUSTER: Parameters = Parameters {
+    of: "Redis in a cluster",
+    known: &[],
+    elsewhere: &[
+        ("ssl", REDISS_CLUSTER),
+        ("tls", REDISS_CLUSTER),
+        ("sentineluser", OF_SENTINELS),
+        ("sentinelpassword", OF_SENTINELS),
+        ("password", "write it before the hosts: redis+cluster://:PASSWORD@HOST,HOST"),
+        ("db", "leave it out: a cluster has the database 0 only"),
+    ],
+};
+
 const VERIFY_POSTGRES: &str =
     "write sslmode=verify-full, or sslmode=require, which encrypts and checks no certificate, or sslmode=disable";
 const VERIFY_MYSQL: &str = "write ssl-mode=VERIFY_IDENTITY, or ssl-mode=REQUIRED, which encrypts and checks no certificate, or ssl-mode=DISABLED";
 const REDISS: &str = "for TLS the URL begins with rediss://";
 const REDISS_SENTINEL: &str = "for TLS the URL begins with rediss+sentinel://";
+const REDISS_CLUSTER: &str = "for TLS the URL begins with rediss+cluster://";
+const OF_SENTINELS: &str = "sentinels are named by redis+sentinel://HOST,HOST/SERVICE";
 const OWN_LIMITS: &str = "leave it out: this program has time limits of its own";
 pub(super) const GOES_TO_ONE_HOST: &str =
     "this program goes to one host, which is to lead to the primary; name that one";
@@ -167,7 +183,11 @@ pub(super) fn of_database(url: &str, dialect: Dialect) -> Result<(), String> {
 /// Checks the parameters of `lease.url`.
 pub(super) fn of_redis(url: &str) -> Result<(), String> {
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
-    let parameters = if scheme.ends_with("+sentinel") { &SENTINEL } else { &REDIS };
+    let parameters = match scheme.split_once('+') {
+        Some((_, "sentinel")) => &SENTINEL,
+        Some((_, "cluster")) => &CLUSTER,
+        _ => &REDIS,
+    };
     parameters.check(&given(url))
 }
 
@@ -203,6 +223,9 @@ impl Parameters {
 
     fn all(&self) -> String {
         let names: Vec<_> = self.known.iter().filter_map(|group| group.first().copied()).collect();
+        if names.is_empty() {
+            return "it has none".to_owned();
+        }
         format!("the parameters are {}", names.join(", "))
     }
 

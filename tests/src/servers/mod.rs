@@ -2,6 +2,7 @@
 //! neither stop nor freeze them; `Postgres::start()`, `MariaDb::start()` and `Redis::start()` give a test its own.
 
 mod binaries;
+mod cluster;
 mod database;
 mod mariadb;
 mod postgres;
@@ -11,6 +12,7 @@ mod server;
 mod servers;
 mod supervisor;
 
+pub use cluster::{Cluster, ClusterTls, NODE_TIMEOUT, Nodes};
 pub use database::TestDatabase;
 use database::{fresh_name, make_own_authority};
 pub use mariadb::{MariaDb, MariaDbKind};

@@ -174,7 +174,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 }
 
 /// A port of the loopback address that nobody listens on, and that this process has not given to another server.
-fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     static GIVEN: Mutex<Vec<u16>> = Mutex::new(Vec::new());
     let mut given = GIVEN.lock().unwrap();
     loop {

@@ -30,6 +30,16 @@ macro_rules! on_every_provider {
             }
 
             #[tokio::test]
+            async fn on_cluster() {
+                $module::$behaviour(&Leases::fresh(Provider::Cluster).await).await;
+            }
+
+            #[tokio::test]
+            async fn on_cluster_over_tls() {
+                $module::$behaviour(&Leases::fresh(Provider::ClusterTls).await).await;
+            }
+
+            #[tokio::test]
             async fn on_postgres() {
                 $module::$behaviour(&Leases::fresh(Provider::Postgres).await).await;
             }

@@ -46,6 +46,7 @@ mod idle;
 mod incident;
 mod late_commits;
 mod lease;
+mod lease_cluster;
 mod lease_redis;
 mod lease_sentinel;
 mod lease_sqlite;

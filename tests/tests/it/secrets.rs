@@ -58,7 +58,7 @@ const SETTINGS: [&str; 20] = [
 ];
 
 /// URLs of databases and lease stores that nobody answers at.
-const SERVERS: [(&str, &str); 9] = [
+const SERVERS: [(&str, &str); 10] = [
     ("database.url", "postgres://app:@@@127.0.0.1:1/shop"),
     ("database.url", "postgres://127.0.0.1:1/shop?user=app&password=@@"),
     ("database.url", "postgres://127.0.0.1:1/shop?sslmode=verify-full&sslrootcert=@file"),
@@ -67,6 +67,7 @@ const SERVERS: [(&str, &str); 9] = [
     ("lease.url", "redis://app:@@@127.0.0.1:1"),
     ("lease.url", "rediss://127.0.0.1:1\"\nlease.tls_ca = \"@file"),
     ("lease.url", "redis+sentinel://:@@@127.0.0.1:1/shop"),
+    ("lease.url", "redis+cluster://:@@@127.0.0.1:1,127.0.0.1:2"),
     ("lease.url", "redis+sentinel://127.0.0.1:1/shop?sentinel_password=@@"),
 ];
 

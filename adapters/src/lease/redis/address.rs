@@ -1,4 +1,4 @@
-//! The forms of `lease.url`: one server, or the sentinels that know which server is the primary.
+//! The forms of `lease.url`: one server, the sentinels that know which server is the primary, or nodes of a cluster.
 
 use outbox_schema::tls::{Tls, is_this_machine};
 use outbox_schema::url_forms::names_several_hosts;
@@ -8,12 +8,17 @@ use url::Url;
 /// The port of a sentinel where the URL has none.
 const SENTINEL_PORT: u16 = 26379;
 
+/// The port of a node of a cluster where the URL has none.
+const NODE_PORT: u16 = 6379;
+
 /// The place of the lease.
 pub(super) enum Address {
     /// The lease is on this server.
     Server(ConnectionInfo),
     /// The lease is on the server that the sentinels call the primary.
     Sentinels(Sentinels),
+    /// The lease is on the node of a cluster that owns the slot of its key. These nodes know which one that is: at least one.
+    Cluster(Vec<ConnectionInfo>),
 }
 
 /// The sentinels, and the connection settings of the primary that they name.
@@ -37,6 +42,8 @@ impl Address {
             "redis" | "rediss" => server(url).map(Self::Server),
             "redis+sentinel" => sentinels("redis", rest).map(Self::Sentinels),
             "rediss+sentinel" => sentinels("rediss", rest).map(Self::Sentinels),
+            "redis+cluster" => cluster("redis", rest).map(Self::Cluster),
+            "rediss+cluster" => cluster("rediss", rest).map(Self::Cluster),
             _ => Err("this is not a Redis URL".to_owned()),
         }
     }
@@ -45,12 +52,32 @@ impl Address {
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Server(info) => info.addr().to_string(),
-            Self::Sentinels(Sentinels { asked, service, .. }) => {
-                let asked: Vec<_> = asked.iter().map(|info| info.addr().to_string()).collect();
-                format!("{service} (sentinels {})", asked.join(", "))
-            }
+            Self::Sentinels(Sentinels { asked, service, .. }) => format!("{service} (sentinels {})", listed(asked)),
+            Self::Cluster(nodes) => format!("the cluster of {}", listed(nodes)),
         }
     }
+}
+
+fn listed(servers: &[ConnectionInfo]) -> String {
+    servers.iter().map(|info| info.addr().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The address of the node that a cluster names, as `HOST:PORT`. A node that does not know its host leaves that out: it is the
+/// host of the node that was asked.
+pub(super) fn node_named(named: &str, asked: &ConnectionInfo) -> Option<ConnectionInfo> {
+    let (host, port) = named.rsplit_once(':')?;
+    let port = port.parse().ok()?;
+    let addr = match asked.addr() {
+        ConnectionAddr::Tcp(own, _) => ConnectionAddr::Tcp(if host.is_empty() { own } else { host }.to_owned(), port),
+        ConnectionAddr::TcpTls { host: own, insecure, tls_params, .. } => ConnectionAddr::TcpTls {
+            host: if host.is_empty() { own } else { host }.to_owned(),
+            port,
+            insecure: *insecure,
+            tls_params: tls_params.clone(),
+        },
+        _ => return None,
+    };
+    Some(asked.clone().set_addr(addr))
 }
 
 /// How the connections to a Redis are protected.
@@ -58,7 +85,7 @@ impl Address {
 pub struct RedisLink {
     /// The protection by TLS.
     pub tls: Tls,
-    /// Whether what is sent stays on this machine. Sentinels may name a server that is elsewhere.
+    /// Whether what is sent stays on this machine. Sentinels and nodes of a cluster may name a server that is elsewhere.
     pub is_near: bool,
     /// The server, or the first sentinel, to which a password goes in the clear, beyond this machine.
     in_the_clear: Option<String>,
@@ -70,9 +97,10 @@ impl RedisLink {
     /// # Errors
     /// What is wrong with the URL, for people.
     pub fn of(url: &str) -> Result<Self, String> {
-        let (servers, primary) = match Address::parse(url)? {
-            Address::Server(info) => (vec![info], None),
-            Address::Sentinels(Sentinels { asked, server, .. }) => (asked, Some(server)),
+        let (servers, primary, names_others) = match Address::parse(url)? {
+            Address::Server(info) => (vec![info], None, false),
+            Address::Sentinels(Sentinels { asked, server, .. }) => (asked, Some(server), true),
+            Address::Cluster(nodes) => (nodes, None, true),
         };
         let mut logins = servers.iter().map(ConnectionInfo::redis_settings).chain(&primary);
         let has_password = logins.any(|login| login.password().is_some());
@@ -81,7 +109,7 @@ impl RedisLink {
             ConnectionAddr::Tcp(host, _) => !is_this_machine(host),
             _ => false,
         });
-        let is_near = primary.is_none() && far.is_none();
+        let is_near = !names_others && far.is_none();
         let in_the_clear = far.filter(|_| has_password).map(ToString::to_string);
         Ok(Self {
             tls: if encrypted { Tls::Verified } else { Tls::None },
@@ -99,8 +127,11 @@ impl RedisLink {
 
 fn server(text: &str) -> Result<ConnectionInfo, String> {
     if names_several_hosts(text) {
-        return Err("it names several hosts: sentinels are named by redis+sentinel://HOST,HOST/SERVICE, any other server is one host"
-            .to_owned());
+        return Err(
+            "it names several hosts: sentinels are named by redis+sentinel://HOST,HOST/SERVICE, nodes of a cluster by \
+                    redis+cluster://HOST,HOST, any other server is one host"
+                .to_owned(),
+        );
     }
     let url = Url::parse(text).map_err(|why| {
         let hint = if text.contains('@') { " (write / as %2F, # as %23 and @ as %40 in a password)" } else { "" };
@@ -134,21 +165,41 @@ fn sentinels(scheme: &str, rest: &str) -> Result<Sentinels, String> {
     // The host here stands in for that of the primary, which is asked for later.
     let template = server(&format!("{scheme}://{credentials}primary/{db}"))?;
     let login = sentinel_login(query)?;
-    let asked = hosts.split(',').map(|host| sentinel(scheme, host, &login)).collect::<Result<_, _>>()?;
+    let asked =
+        hosts.split(',').map(|host| one_of_several(scheme, host, SENTINEL_PORT, &login)).collect::<Result<_, _>>()?;
     Ok(Sentinels { asked, service, server: template.redis_settings().clone() })
 }
 
-fn sentinel(scheme: &str, host: &str, login: &RedisConnectionInfo) -> Result<ConnectionInfo, String> {
+/// Reads `[user:password@]host[:port][,host[:port]…]`.
+fn cluster(scheme: &str, rest: &str) -> Result<Vec<ConnectionInfo>, String> {
+    if rest.contains('?') {
+        return Err("it has parameters, and those of sentinels are for redis+sentinel://".to_owned());
+    }
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    if !matches!(path, "" | "0") {
+        let hint = if path.contains('@') { " (write / as %2F in a password)" } else { "" };
+        return Err(format!("a cluster has the database 0 only: leave out what follows the hosts{hint}"));
+    }
+    let (credentials, hosts) = match authority.rsplit_once('@') {
+        Some((credentials, hosts)) => (format!("{credentials}@"), hosts),
+        None => (String::new(), authority),
+    };
+    // The host here stands in for those of the nodes.
+    let login = server(&format!("{scheme}://{credentials}node"))?.redis_settings().clone();
+    hosts.split(',').map(|host| one_of_several(scheme, host, NODE_PORT, &login)).collect()
+}
+
+fn one_of_several(scheme: &str, host: &str, port: u16, login: &RedisConnectionInfo) -> Result<ConnectionInfo, String> {
     let mut url = Url::parse(&format!("{scheme}://{host}")).map_err(|why| {
         // The host is not shown: it may be part of a password with a / in it.
         format!("one of the hosts is not one: {why} (write / as %2F, # as %23 and @ as %40 in a password)")
     })?;
     if url.host_str().is_none_or(str::is_empty) {
-        return Err("the host of a sentinel is missing".to_owned());
+        return Err("one of the hosts is missing".to_owned());
     }
     if url.port().is_none() {
         // This is refused only for URLs without a host.
-        let _ = url.set_port(Some(SENTINEL_PORT));
+        let _ = url.set_port(Some(port));
     }
     let info = url.into_connection_info().map_err(|why| why.to_string())?;
     Ok(info.set_redis_settings(login.clone()))
@@ -192,8 +243,8 @@ mod tests {
 
     fn parsed(url: &str) -> Sentinels {
         match Address::parse(url).unwrap() {
-            Address::Server(_) => panic!("{url} names sentinels"),
             Address::Sentinels(sentinels) => sentinels,
+            Address::Server(_) | Address::Cluster(_) => panic!("{url} names sentinels"),
         }
     }
 
@@ -218,11 +269,44 @@ mod tests {
     }
 
     #[test]
+    fn nodes_of_a_cluster_are_read_with_their_ports_and_one_login() {
+        for (url, found) in [
+            ("redis+cluster://me:p%40ss@one,two:5000,[::1]:5001", ["one:6379", "two:5000", "::1:5001"]),
+            ("rediss+cluster://me:p%40ss@a,b,c:1/0", ["a:6379", "b:6379", "c:1"]),
+        ] {
+            let Address::Cluster(nodes) = Address::parse(url).unwrap() else { panic!("{url} names a cluster") };
+            assert_eq!(nodes.iter().map(|node| node.addr().to_string()).collect::<Vec<_>>(), found);
+            let is_encrypted =
+                |node: &ConnectionInfo| matches!(node.addr(), ConnectionAddr::TcpTls { insecure: false, .. });
+            assert!(nodes.iter().all(|node| is_encrypted(node) == url.starts_with("rediss")));
+            let login = |node: &ConnectionInfo| {
+                let login = node.redis_settings();
+                (login.username() == Some("me"), login.password() == Some("p@ss"), login.db())
+            };
+            assert!(nodes.iter().all(|node| login(node) == (true, true, 0)));
+        }
+    }
+
+    #[test]
+    fn a_node_that_a_cluster_names_is_reached_as_the_one_that_was_asked() {
+        let asked = server("rediss://me:secret@one:7000").unwrap();
+        for (named, found) in [("10.0.0.2:7001", "10.0.0.2:7001"), ("::1:7001", "::1:7001"), (":7001", "one:7001")] {
+            let node = node_named(named, &asked).unwrap();
+            assert_eq!(node.addr().to_string(), found);
+            assert!(matches!(node.addr(), ConnectionAddr::TcpTls { insecure: false, .. }));
+            assert_eq!(node.redis_settings().password(), Some("secret"));
+        }
+        assert!(["", "one", "one:port"].iter().all(|named| node_named(named, &asked).is_none()));
+    }
+
+    #[test]
     fn a_password_that_leaves_the_machine_in_the_clear_is_told_without_it() {
         for (url, tls, warns) in [
             ("redis://:secret@cache", Tls::None, true),
             ("redis+sentinel://:secret@one,two/shop", Tls::None, true),
             ("redis+sentinel://127.0.0.1,two/shop?sentinel_password=secret", Tls::None, true),
+            ("redis+cluster://:secret@127.0.0.1,two", Tls::None, true),
+            ("rediss+cluster://:secret@one,two", Tls::Verified, false),
             ("redis://cache", Tls::None, false),
             ("redis://:secret@localhost", Tls::None, false),
             ("redis://:secret@[::1]:6379", Tls::None, false),
@@ -247,11 +331,20 @@ mod tests {
             ("rediss://me:secret@localhost/#insecure", "fragment"),
             ("redis+sentinel://me:secret@one,two", "the service is missing"),
             ("redis+sentinel://me:secret@one,two/", "the service is missing"),
-            ("redis+sentinel://me:secret@one,,two/shop", "the host of a sentinel is missing"),
+            ("redis+sentinel://me:secret@one,,two/shop", "one of the hosts is missing"),
             ("redis+sentinel://me:secret@one:port/shop", "is not one"),
             ("redis+sentinel://me:secret@one/shop/first", "not a number"),
             ("redis+sentinel://me:secret@one/shop?password=secret", "only sentinel_user"),
             ("redis+sentinel://me:secret/x@one/shop", "write / as %2F"),
+            ("redis://me:secret@one:1,two:2", "redis+cluster://"),
+            ("redis+cluster://", "one of the hosts is missing"),
+            ("redis+cluster://me:secret@", "one of the hosts is missing"),
+            ("redis+cluster://me:secret@one,", "one of the hosts is missing"),
+            ("redis+cluster://me:secret@one/1", "the database 0 only"),
+            ("redis+cluster://me:secret/x@one", "write / as %2F"),
+            ("redis+cluster://me:secret@one?sentinel_password=secret", "redis+sentinel://"),
+            ("redis+cluster://me:secret@one:port", "is not one"),
+            ("valkey://me:secret@one", "not a Redis URL"),
         ] {
             let error = Address::parse(url).err().unwrap_or_else(|| panic!("{url} is taken"));
             assert!(error.contains(why), "{url}: {error}");

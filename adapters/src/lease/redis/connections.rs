@@ -7,6 +7,9 @@ use redis::aio::MultiplexedConnection;
 
 use super::primary::Primary;
 
+/// How often a cluster may send one call to another node. Its nodes disagree for a moment while a slot moves.
+const SENT_ON: u32 = 3;
+
 /// Idle connections. A call without an idle one dials: at most one attempt per call, none between calls.
 pub(super) struct Connections {
     primary: Arc<Primary>,
@@ -21,30 +24,40 @@ impl Connections {
     /// Lends a connection to `call`, and keeps it only after an answer. An error closes it, and so does a call that is
     /// dropped because its time is over. So no later call waits for the answer to an abandoned one. The next call finds
     /// out anew whether Redis is there, and which server is the primary. No call is repeated here, since it may have
-    /// taken effect: a connection lost while idle costs one call.
-    pub(super) async fn with<T>(
-        &self,
-        call: impl AsyncFnOnce(&mut MultiplexedConnection) -> RedisResult<T>,
-    ) -> RedisResult<T> {
+    /// taken effect: a connection lost while idle costs one call. Only a call that a cluster sends elsewhere is made again, there:
+    /// it had no effect.
+    pub(super) async fn with<T, A>(&self, call: impl Fn(MultiplexedConnection) -> A) -> RedisResult<T>
+    where
+        A: Future<Output = RedisResult<T>>,
+    {
         let mut asked = Asked { connections: self, answered: false };
-        let idle = self.idle().pop();
-        let is_new = idle.is_none();
-        let mut connection = match idle {
-            Some(connection) => connection,
-            None => self.primary.connect().await?,
-        };
-        match call(&mut connection).await {
-            Ok(answer) => {
-                asked.answered = true;
-                self.idle().push(connection);
-                Ok(answer)
+        let mut sent_on = 0;
+        loop {
+            let idle = self.idle().pop();
+            let is_new = idle.is_none();
+            let connection = match idle {
+                Some(connection) => connection,
+                None => self.primary.connect().await?,
+            };
+            let error = match call(connection.clone()).await {
+                Ok(answer) => {
+                    asked.answered = true;
+                    self.idle().push(connection);
+                    return Ok(answer);
+                }
+                Err(error) => error,
+            };
+            // The other idle connections lead to the same server.
+            self.idle().clear();
+            if sent_on < SENT_ON && self.primary.moved(&error) {
+                sent_on += 1;
+                continue;
             }
-            Err(error) => {
-                // The other idle connections lead to the same server.
-                self.idle().clear();
-                asked.answered = !error.is_io_error();
-                if is_new { Err(self.primary.explained(error).await) } else { Err(error) }
+            asked.answered = !error.is_io_error();
+            if asked.answered {
+                self.primary.failed();
             }
+            return if is_new { Err(self.primary.explained(error).await) } else { Err(error) };
         }
     }
 

@@ -43,8 +43,8 @@ impl RedisHints {
 
     async fn publish(&self) -> Result<u64, RedisError> {
         let mut publish = redis::cmd("PUBLISH");
-        publish.arg(&self.channel).arg("");
-        self.commands.with(async |connection| publish.query_async(connection).await).await
+        let publish: &redis::Cmd = publish.arg(&self.channel).arg("");
+        self.commands.with(|mut connection| async move { publish.query_async(&mut connection).await }).await
     }
 }
 

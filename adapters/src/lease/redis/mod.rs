@@ -21,7 +21,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_schema::tls::{NO_AUTHORITY, own_authority};
 use outbox_schema::{Holder, Shard};
-use redis::{RedisError, Script};
+use redis::{ErrorKind, RedisError, Script, ScriptInvocation, ServerErrorKind};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
@@ -35,7 +35,8 @@ use super::{Held, Lease, LeaseError};
 
 /// The allowed forms of `lease.url`, for messages.
 pub const REDIS_URL: &str = "redis://[USER:PASSWORD@]HOST[:PORT][/DB], or with sentinels \
-     redis+sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]/SERVICE[/DB]; rediss:// and rediss+sentinel:// for TLS";
+     redis+sentinel://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]/SERVICE[/DB], or in a cluster \
+     redis+cluster://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]…]; rediss://, rediss+sentinel:// and rediss+cluster:// for TLS";
 
 /// The rights that an ACL user needs on the server
 /// (<https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/>). Behind sentinels it also needs
@@ -130,18 +131,18 @@ impl Lease for RedisLease {
     /// The first call of a holder, or one after a "no", is one `SET`. After a lost answer or a "yes", a `GET` follows a
     /// `SET` that failed: it recognises a lease that an earlier call won.
     async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
-        let key = self.key(shard);
+        let key = &self.key(shard);
         let perhaps_held = self.perhaps().insert(shard, holder.clone()).as_ref() == Some(holder);
-        let acquired = self.commands.with(async |connection| {
+        let acquired = self.commands.with(|mut connection| async move {
             let mut set = redis::cmd("SET");
-            set.arg(&key).arg(holder.as_str()).arg("NX").arg("PX").arg(milliseconds(ttl));
-            if set.query_async::<Option<String>>(connection).await?.is_some() {
+            set.arg(key).arg(holder.as_str()).arg("NX").arg("PX").arg(milliseconds(ttl));
+            if set.query_async::<Option<String>>(&mut connection).await?.is_some() {
                 return Ok(true);
             }
             if !perhaps_held {
                 return Ok(false);
             }
-            let found: Option<String> = redis::cmd("GET").arg(&key).query_async(connection).await?;
+            let found: Option<String> = redis::cmd("GET").arg(key).query_async(&mut connection).await?;
             Ok(found.as_deref() == Some(holder.as_str()))
         });
         let acquired = acquired.await.map_err(self.failed("campaigning for the lease"))?;
@@ -153,15 +154,15 @@ impl Lease for RedisLease {
 
     async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
         let mut renew = self.renew.key(self.key(shard));
-        renew.arg(holder.as_str()).arg(milliseconds(ttl));
-        let renewed = self.renewals.with(async |connection| renew.invoke_async(connection).await);
+        let renew: &ScriptInvocation<'_> = renew.arg(holder.as_str()).arg(milliseconds(ttl));
+        let renewed = self.renewals.with(|mut connection| async move { renew.invoke_async(&mut connection).await });
         renewed.await.map_err(self.failed("renewing the lease"))
     }
 
     async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
         let mut release = self.release.key(self.key(shard));
-        release.arg(holder.as_str()).arg(self.channel(shard));
-        let released = self.commands.with(async |connection| release.invoke_async(connection).await);
+        let release: &ScriptInvocation<'_> = release.arg(holder.as_str()).arg(self.channel(shard));
+        let released = self.commands.with(|mut connection| async move { release.invoke_async(&mut connection).await });
         released.await.map_err(self.failed("releasing the lease"))
     }
 
@@ -171,15 +172,29 @@ impl Lease for RedisLease {
     }
 
     async fn missing_rights(&self) -> Result<Option<String>, LeaseError> {
+        // A cluster is asked which node has the keys: the rights are those of the user there.
+        let key = &self.key(Shard::default());
+        let found = self.commands.with(|mut connection| async move {
+            redis::cmd("GET").arg(key).query_async::<Option<String>>(&mut connection).await
+        });
+        if let Err(error) = found.await
+            && error.kind() != ErrorKind::Server(ServerErrorKind::NoPerm)
+        {
+            return Err(self.failed("trying the commands of the lease")(error));
+        }
         let missing = rights::missing(&self.primary, &self.outbox_id, self.has_sentinels).await;
         let missing = missing.map_err(self.failed("trying the commands of the lease"))?;
         Ok((!missing.is_empty()).then(|| format!("ACL SETUSER {} {}", self.user, missing.join(" "))))
     }
 
+    fn advice(&self) -> Option<String> {
+        self.primary.advice()
+    }
+
     async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
-        let key = self.key(shard);
-        let found = self.commands.with(async |connection| {
-            redis::pipe().atomic().get(&key).pttl(&key).query_async::<(Option<String>, i64)>(connection).await
+        let key = &self.key(shard);
+        let found = self.commands.with(|mut connection| async move {
+            redis::pipe().atomic().get(key).pttl(key).query_async::<(Option<String>, i64)>(&mut connection).await
         });
         let (holder, remaining) = found.await.map_err(self.failed("asking who holds the lease"))?;
         let remaining = u64::try_from(remaining).map(Duration::from_millis);
@@ -263,5 +278,7 @@ mod tests {
         let url = "redis+sentinel://me:secret@one,two/shop?sentinel_password=secret";
         let lease = RedisLease::new(url, "", "id", TTL).unwrap();
         assert_eq!(lease.at, "shop (sentinels one:26379, two:26379)");
+        let lease = RedisLease::new("redis+cluster://me:secret@one,two:1", "", "id", TTL).unwrap();
+        assert_eq!(lease.at, "the cluster of one:6379, two:1");
     }
 }

@@ -1,7 +1,8 @@
-//! Finds the server that has the lease: that of the URL, or the one that the sentinels call the primary
-//! (<https://redis.io/docs/latest/develop/reference/sentinel-clients/>).
+//! Finds the server that has the lease: that of the URL, the one that the sentinels call the primary
+//! (<https://redis.io/docs/latest/develop/reference/sentinel-clients/>), or the node of a cluster that owns its key
+//! (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#moved-redirection>).
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,12 +10,12 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{
     AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, Role,
-    TlsCertificates,
+    ServerErrorKind, TlsCertificates,
 };
 
 use tokio::sync::watch;
 
-use super::address::{Address, Sentinels};
+use super::address::{Address, Sentinels, node_named};
 use super::turned_away;
 
 /// Bounds the making of a connection, and the wait for an answer. Callers set tighter bounds where they need them.
@@ -42,9 +43,13 @@ pub(super) struct Primary {
     silences: watch::Sender<()>,
     /// When the server was last asked why it takes no connection.
     asked_why: Mutex<Option<Instant>>,
-    /// The index of the sentinel that is asked first: the last one that was right, or else the one after the last that
-    /// was asked.
+    /// The index of the sentinel, or of the node, that is asked first: the last one that was right, or else the one after the last
+    /// that was asked.
     turn: AtomicUsize,
+    /// The node to which a cluster sent the last call. It is forgotten with the first call that fails there.
+    owner: Mutex<Option<ConnectionInfo>>,
+    /// Whether a cluster has ever sent a call elsewhere.
+    is_cluster: AtomicBool,
 }
 
 impl Primary {
@@ -52,13 +57,27 @@ impl Primary {
     pub(super) fn new(address: Address, tls_ca: Option<Vec<u8>>, ttl: Duration) -> RedisResult<Self> {
         let certificates = tls_ca.map(|root_cert| TlsCertificates { client_tls: None, root_cert: Some(root_cert) });
         let silences = watch::Sender::default();
-        let primary =
-            Self { address, certificates, ttl, silences, asked_why: Mutex::default(), turn: AtomicUsize::new(0) };
-        match &primary.address {
-            Address::Server(info) => primary.client(info.clone())?,
-            Address::Sentinels(Sentinels { asked, .. }) => primary.client(asked[0].clone())?,
+        let primary = Self {
+            address,
+            certificates,
+            ttl,
+            silences,
+            asked_why: Mutex::default(),
+            turn: AtomicUsize::new(0),
+            owner: Mutex::default(),
+            is_cluster: AtomicBool::new(false),
         };
+        primary.client(primary.named()[0].clone())?;
         Ok(primary)
+    }
+
+    /// The servers that the URL names.
+    fn named(&self) -> &[ConnectionInfo] {
+        match &self.address {
+            Address::Server(info) => std::slice::from_ref(info),
+            Address::Sentinels(Sentinels { asked, .. }) => asked,
+            Address::Cluster(nodes) => nodes,
+        }
     }
 
     /// The user on that server, and whether sentinels name it.
@@ -66,16 +85,61 @@ impl Primary {
         let (login, has_sentinels) = match &self.address {
             Address::Server(info) => (info.redis_settings(), false),
             Address::Sentinels(known) => (&known.server, true),
+            Address::Cluster(nodes) => (nodes[0].redis_settings(), false),
         };
         (login.username().unwrap_or("default").to_owned(), has_sentinels)
     }
 
     /// A connection for commands.
     pub(super) async fn connect(&self) -> RedisResult<MultiplexedConnection> {
-        match &self.address {
-            Address::Server(info) => connect(&self.client(info.clone())?).await,
-            Address::Sentinels(known) => Ok(self.elected(known).await?.1),
+        if let Address::Sentinels(known) = &self.address {
+            return Ok(self.elected(known).await?.1);
         }
+        let owner = self.owner().clone();
+        if let Some(owner) = owner {
+            return connect(&self.client(owner)?).await.inspect_err(|_| self.failed());
+        }
+        self.first_that_answers(|node| async { connect(&self.client(node.clone())?).await }).await
+    }
+
+    /// Takes note of the node of a cluster that owns the key of a call, where the answer names it: the call had no effect, and is to
+    /// be made there. False where the answer says something else.
+    pub(super) fn moved(&self, error: &RedisError) -> bool {
+        // Of a transaction each command is sent there.
+        let errors = error.clone().into_server_errors().unwrap_or_default();
+        let mut errors = errors.iter().map(|(_, error)| RedisError::from(error.clone()));
+        let moved = errors.find(|error| error.kind() == ErrorKind::Server(ServerErrorKind::Moved));
+        let Some(moved) = moved.filter(|_| !matches!(self.address, Address::Sentinels(_))) else { return false };
+        let named = self.named();
+        let asked =
+            self.owner().clone().unwrap_or_else(|| named[self.turn.load(Ordering::Relaxed) % named.len()].clone());
+        let owner = moved.redirect_node().and_then(|(node, _)| node_named(node, &asked));
+        self.is_cluster.store(true, Ordering::Relaxed);
+        let is_named = owner.is_some();
+        *self.owner() = owner;
+        is_named
+    }
+
+    /// Takes note that a call failed. In a cluster the next one asks another of the nodes that the URL names.
+    pub(super) fn failed(&self) {
+        if matches!(self.address, Address::Server(_) | Address::Cluster(_)) {
+            *self.owner() = None;
+            self.turn.store((self.turn.load(Ordering::Relaxed) + 1) % self.named().len(), Ordering::Relaxed);
+        }
+    }
+
+    /// What the operator is to write, where the URL names one server and that belongs to a cluster.
+    pub(super) fn advice(&self) -> Option<String> {
+        let Address::Server(_) = self.address else { return None };
+        self.is_cluster.load(Ordering::Relaxed).then(|| {
+            "the server of lease.url is a node of a cluster: without it no replica finds the others. Name several nodes: \
+             redis+cluster://HOST:PORT,HOST:PORT, or rediss+cluster:// over TLS"
+                .to_owned()
+        })
+    }
+
+    fn owner(&self) -> std::sync::MutexGuard<'_, Option<ConnectionInfo>> {
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The error of a call on a new connection, in the server's own words where it takes no connection of this client. To hear
@@ -85,7 +149,7 @@ impl Primary {
             Address::Server(info) if error.is_connection_dropped() && self.may_ask_why() => {
                 turned_away::why(info.addr()).await.unwrap_or(error)
             }
-            Address::Server(_) | Address::Sentinels(_) => error,
+            Address::Server(_) | Address::Sentinels(_) | Address::Cluster(_) => error,
         }
     }
 
@@ -100,22 +164,25 @@ impl Primary {
 
     /// A connection for a subscription.
     pub(super) async fn listen(&self) -> RedisResult<PubSub> {
-        let client = match &self.address {
-            Address::Server(info) => self.client(info.clone())?,
-            Address::Sentinels(known) => self.elected(known).await?.0,
-        };
-        client.get_async_pubsub().await
+        if let Address::Sentinels(known) = &self.address {
+            return self.elected(known).await?.0.get_async_pubsub().await;
+        }
+        // Each node of a cluster passes on what is published at any.
+        self.first_that_answers(|node| async { self.client(node.clone())?.get_async_pubsub().await }).await
     }
 
-    /// Asks one sentinel after the other for the primary, and then asks the primary whether it is one. A sentinel that
-    /// was cut off still names the last primary that it knew. A call that is given up here leaves the turn to the next
-    /// sentinel, so that impatient callers reach all sentinels too.
-    async fn elected(&self, known: &Sentinels) -> RedisResult<(Client, MultiplexedConnection)> {
-        let (first, count) = (self.turn.load(Ordering::Relaxed), known.asked.len());
-        let mut error = RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, "no sentinel knows a primary"));
-        for place in (0..count).map(|offset| (first + offset) % count) {
-            self.turn.store((place + 1) % count, Ordering::Relaxed);
-            match self.named_by(&known.asked[place], known).await {
+    /// Asks the servers of the URL, one after the other. A call that is given up here leaves the turn to the next server, so that
+    /// impatient callers reach all of them too.
+    async fn first_that_answers<'a, T, A>(&'a self, ask: impl Fn(&'a ConnectionInfo) -> A) -> RedisResult<T>
+    where
+        A: Future<Output = RedisResult<T>>,
+    {
+        let named = self.named();
+        let first = self.turn.load(Ordering::Relaxed);
+        let mut error = RedisError::from((ErrorKind::Io, "no server was asked"));
+        for place in (0..named.len()).map(|offset| (first + offset) % named.len()) {
+            self.turn.store((place + 1) % named.len(), Ordering::Relaxed);
+            match ask(&named[place]).await {
                 Ok(found) => {
                     self.turn.store(place, Ordering::Relaxed);
                     return Ok(found);
@@ -124,6 +191,12 @@ impl Primary {
             }
         }
         Err(error)
+    }
+
+    /// Asks one sentinel after the other for the primary, and then asks the primary whether it is one. A sentinel that
+    /// was cut off still names the last primary that it knew.
+    async fn elected(&self, known: &Sentinels) -> RedisResult<(Client, MultiplexedConnection)> {
+        self.first_that_answers(|sentinel| self.named_by(sentinel, known)).await
     }
 
     /// The primary that one sentinel names.
@@ -159,6 +232,7 @@ impl Primary {
 
     /// Says that a call got no answer.
     pub(super) fn distrust(&self) {
+        self.failed();
         self.silences.send_replace(());
     }
 

@@ -92,7 +92,10 @@ fn lease(read: &mut Reader<'_>) -> Option<LeaseConfig> {
     let (redis, url, tls_ca) = (redis?, url?, tls_ca?);
     let encrypted = redis && url.as_ref().is_some_and(|url| url.expose().starts_with("rediss"));
     if !tls_ca.is_empty() && !encrypted {
-        read.refuse("tls_ca", "only TLS needs it: lease.url = \"rediss://…\" or \"rediss+sentinel://…\"");
+        read.refuse(
+            "tls_ca",
+            "only TLS needs it: lease.url = \"rediss://…\", \"rediss+sentinel://…\" or \"rediss+cluster://…\"",
+        );
         return None;
     }
     let provider = match (redis, url) {

@@ -54,7 +54,13 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[lease]\nterm = [\"1s\"]", &["lease.term", "a list, not a text"]),
     ("[lease]\nprovider = \"session\"", &["lease.provider = \"session\"", "\"table\" or \"redis\""]),
     ("[lease]\nprovider = \"redis\"", &["lease.provider = \"redis\"", "needs lease.url"]),
-    ("[lease]\nurl = \"http://cache\"", &["lease.url", "redis://", "rediss://", "redis+sentinel://"]),
+    (
+        "[lease]\nurl = \"http://cache\"",
+        &["lease.url", "redis://", "rediss://", "redis+sentinel://", "redis+cluster://"],
+    ),
+    ("[lease]\nurl = \"redis+cluster://me:s3cret@one/2\"", &["redis+cluster://me:***@one/2", "the database 0 only"]),
+    ("[lease]\nurl = \"redis+cluster://one?sentinel_password=s3cret\"", &["sentinel_password", "redis+sentinel://"]),
+    ("[lease]\nurl = \"redis+cluster://one?protocol=3\"", &["lease.url", "protocol"]),
     (
         "[lease]\nurl = \"redis+sentinel://me:s3cret@one,two\"",
         &["lease.url = \"redis+sentinel://me:***@one,two\"", "the name of the service is missing", "/SERVICE"],

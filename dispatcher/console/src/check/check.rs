@@ -237,7 +237,9 @@ async fn of_lease(subject: &Subject, outbox_id: Option<&str>) -> Finding {
         Ok(Some(command)) => return Finding::failed("lease", &format!("{answers}; the user lacks rights: {command}")),
         Err(error) => return Finding::failed("lease", &error),
     }
-    match lease.current(Shard::default()).await {
+    let current = lease.current(Shard::default()).await;
+    let answers = lease.advice().map_or(answers.clone(), |advice| format!("{answers}; {advice}"));
+    match current {
         Ok(Some(held)) => {
             let poller = replica_of(subject, &held.holder).await;
             Finding::ok("lease", &format!("{answers}; {poller} polls"))

@@ -57,6 +57,10 @@ impl Lease for LeaseHealth {
         self.lease.missing_rights().await
     }
 
+    fn advice(&self) -> Option<String> {
+        self.lease.advice()
+    }
+
     async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
         let lease = self.lease.clone();
         match self.home.spawn(async move { lease.current(shard).await }).await {

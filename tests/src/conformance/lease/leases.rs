@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{SHARD, SOON};
 use crate::eventually;
-use crate::servers::{self, RedisTls, Sentinels, SentinelsTls, TestDatabase};
+use crate::servers::{self, Cluster, ClusterTls, RedisTls, Sentinels, SentinelsTls, TestDatabase};
 
 /// Where a lease is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,10 @@ pub enum Provider {
     Sentinel,
     /// The same, all of it over TLS.
     SentinelTls,
+    /// Whichever node of a cluster has the key.
+    Cluster,
+    /// The same, all of it over TLS.
+    ClusterTls,
     /// A table.
     Postgres,
     /// A table.
@@ -62,6 +66,16 @@ impl Leases {
             Provider::SentinelTls => {
                 static SHARED: OnceCell<SentinelsTls> = OnceCell::const_new();
                 let servers = SHARED.get_or_init(SentinelsTls::start).await;
+                Place::redis(servers.url(), servers.authority())
+            }
+            Provider::Cluster => {
+                static SHARED: OnceCell<Cluster> = OnceCell::const_new();
+                let servers = SHARED.get_or_init(Cluster::start).await;
+                Place::redis(servers.url(), servers.authority())
+            }
+            Provider::ClusterTls => {
+                static SHARED: OnceCell<ClusterTls> = OnceCell::const_new();
+                let servers = SHARED.get_or_init(ClusterTls::start).await;
                 Place::redis(servers.url(), servers.authority())
             }
             Provider::Postgres => Place::table(servers::postgres().await.database().await, None).await,

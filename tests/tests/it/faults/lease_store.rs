@@ -6,7 +6,7 @@ use outbox_tests::eventually;
 use outbox_tests::faults::{CHANGES, Figures, Run, Setup, repeat};
 use outbox_tests::fleet::{PATIENCE, Poller, Settings};
 use outbox_tests::proxy::{Passage, Proxy};
-use outbox_tests::servers::{self, Redis, Sentinels};
+use outbox_tests::servers::{self, Cluster, Redis, Sentinels};
 
 use super::{IN_FLIGHT, MEASURED};
 
@@ -209,4 +209,74 @@ async fn sentinels_promote_a_replica_that_never_saw_the_lease() {
         figures.assert_no_duplicates(&report);
     })
     .await;
+}
+
+/// From the death of a node to the election of its replica: the timeout, and what the replica and the others take to agree
+/// (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#replica-election-and-promotion>).
+async fn elected(cluster: &Cluster, dead: usize, key: &str) {
+    let asked = (dead + 1) % cluster.nodes.len();
+    let elected = async || cluster.owner(asked, key).await.filter(|owner| *owner != dead).map(drop);
+    eventually("the cluster elects another node", PATIENCE, elected).await;
+}
+
+/// The key of the lease, which names the outbox.
+async fn key_of_the_lease(cluster: &Cluster) -> String {
+    let key = async || cluster.keys("outbox:*:lease:0").await.pop();
+    eventually("a replica holds the lease", PATIENCE, key).await
+}
+
+#[tokio::test]
+async fn a_cluster_elects_another_node_for_the_lease() {
+    repeat("the node of the lease killed, Redis Cluster, PostgreSQL", async |_, figures| {
+        let cluster = Cluster::start().await;
+        let mut run = begin_with_short_terms(&cluster).await;
+        let key = key_of_the_lease(&cluster).await;
+        let owner = cluster.owner(0, &key).await.expect("each slot has a node");
+        let poller = run.poller_at_work().await;
+        let struck = run.strikes(&poller);
+        cluster.nodes[owner].kill().await;
+        elected(&cluster, owner, &key).await;
+        figures.time("from the death of the node to the election", struck.elapsed());
+        let since = Instant::now();
+        run.stage.application.insert(4 * run.in_flight(), "/hook").await;
+        let next = async || run.stage.receiver.requests().into_iter().find(|request| request.arrived > since);
+        let resumed = eventually("deliveries go on", PATIENCE, next).await.arrived - since;
+        let what = format!("from the election to the next delivery (bound {RESUMED:?})");
+        figures.bounded(&what, resumed, RESUMED, run.lateness());
+        run.enough_hand_overs().await;
+        let messages = run.stage.application.committed.len();
+        let report = run.end(figures).await;
+        report.assert_all_delivered(messages);
+        figures.assert_no_duplicates(&report);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_slot_of_the_lease_moves_to_a_node_that_was_added() {
+    repeat("the slot of the lease moved to a new node, Redis Cluster, PostgreSQL", async |_, figures| {
+        let mut cluster = Cluster::start().await;
+        let mut run = begin_with_short_terms(&cluster).await;
+        let key = key_of_the_lease(&cluster).await;
+        let new = cluster.add_node().await;
+        let poller = run.poller_at_work().await;
+        run.strikes(&poller);
+        cluster.move_slot(&key, new).await;
+        run.enough_hand_overs().await;
+        let lost = |line: &serde_json::Value| line["reason"] == "lost" || line["reason"] == "renewal_failed";
+        let ended: Vec<_> = (0..3).flat_map(|place| run.fleet.lines(place, "term.ended")).collect();
+        let lost = ended.iter().filter(|line| lost(line)).count();
+        figures.count("terms lost since the slot moved", lost);
+        assert!(lost <= 1, "{ended:?}");
+        let messages = run.stage.application.committed.len();
+        let report = run.end(figures).await;
+        report.assert_all_delivered(messages);
+        figures.assert_no_duplicates(&report);
+    })
+    .await;
+}
+
+async fn begin_with_short_terms(cluster: &Cluster) -> Run {
+    let setup = on_postgres(cluster.url(), 16).await;
+    Run::begin(setup, |settings| Settings { term: Duration::from_secs(2), ..settings }).await
 }
