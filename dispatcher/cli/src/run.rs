@@ -126,7 +126,7 @@ async fn dispatch(
     let outbox_id = outbox.outbox_id.to_string();
     let lease = Arc::new(LeaseHealth::new(lease));
     warn_of_what_is_in_the_clear(&config, &alerts);
-    tokio::spawn(session::warn_of_missing_rights_of_the_lease(lease.clone()));
+    tokio::spawn(session::warn_of_the_lease(lease.clone()));
     let hints = wiring::hints(&config, &outbox_id)?;
     let channels = wiring::channels(&config, listening_on)?;
     let store = Arc::new(StoreHealth::new(store));

@@ -192,10 +192,13 @@ pub(super) async fn warn_of_missing_rights(database: &Database) {
     }
 }
 
-/// The same of the user of the lease store. A store that does not answer is told of elsewhere.
-pub(super) async fn warn_of_missing_rights_of_the_lease(lease: Arc<dyn Lease>) {
+/// The same of the user of the lease store, and what its settings had better say. A store that does not answer is told of elsewhere.
+pub(super) async fn warn_of_the_lease(lease: Arc<dyn Lease>) {
     if let Ok(Some(command)) = lease.missing_rights().await {
         tracing::warn!("run.right_missing: the user of the lease store lacks rights: {command}");
+    }
+    if let Some(advice) = lease.advice() {
+        tracing::warn!("run.lease_advice: {advice}");
     }
 }
 

@@ -9,6 +9,9 @@ use outbox_tests::servers::{Cluster, Redis};
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::outboxes;
+use super::program::{HTTP, Program};
+
 /// Longer than the nodes need to agree and to promote.
 const FAILOVER: Duration = Duration::from_mins(2);
 
@@ -172,4 +175,25 @@ async fn commands(ports: &[u16]) -> u64 {
         sum += stats.lines().filter_map(counted).sum::<u64>();
     }
     sum
+}
+
+#[tokio::test]
+async fn check_says_to_name_more_nodes_where_the_url_names_one_server() {
+    let cluster = Cluster::start().await;
+    let outbox = &outboxes::migrated().await[0];
+    let told = async |url: &str| {
+        let settings = format!("{HTTP}[lease]\nprovider = \"redis\"\nurl = \"{url}\"\n");
+        let text = Program::new(&outbox.test.url, &settings).run(&["check"]).await.done();
+        text.lines().find(|line| line.starts_with("lease")).unwrap().to_owned()
+    };
+    // The node with the lease shows nothing of its cluster. It may be the first.
+    let mut warned = 0;
+    for node in &cluster.nodes[..2] {
+        let line = told(&format!("redis://127.0.0.1:{}", node.port())).await;
+        assert!(line.contains("the lease store answers"), "{line}");
+        warned += usize::from(line.contains("warning") && line.contains("redis+cluster://HOST:PORT"));
+    }
+    assert!(warned >= 1);
+    let line = told(&cluster.url()).await;
+    assert!(line.contains("nobody polls") && !line.contains("HOST:PORT"), "{line}");
 }

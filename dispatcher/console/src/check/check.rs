@@ -237,18 +237,15 @@ async fn of_lease(subject: &Subject, outbox_id: Option<&str>) -> Finding {
         Ok(Some(command)) => return Finding::failed("lease", &format!("{answers}; the user lacks rights: {command}")),
         Err(error) => return Finding::failed("lease", &error),
     }
-    let current = lease.current(Shard::default()).await;
-    let answers = lease.advice().map_or(answers.clone(), |advice| format!("{answers}; {advice}"));
-    match current {
-        Ok(Some(held)) => {
-            let poller = replica_of(subject, &held.holder).await;
-            Finding::ok("lease", &format!("{answers}; {poller} polls"))
-        }
-        Ok(None) if outbox_id.is_none() => {
-            Finding::ok("lease", &format!("{answers}; who polls is not known without the database"))
-        }
-        Ok(None) => Finding::ok("lease", &format!("{answers}; nobody polls")),
-        Err(error) => Finding::failed("lease", &error),
+    let polls = match lease.current(Shard::default()).await {
+        Ok(Some(held)) => format!("{} polls", replica_of(subject, &held.holder).await),
+        Ok(None) if outbox_id.is_none() => "who polls is not known without the database".to_owned(),
+        Ok(None) => "nobody polls".to_owned(),
+        Err(error) => return Finding::failed("lease", &error),
+    };
+    match lease.advice() {
+        None => Finding::ok("lease", &format!("{answers}; {polls}")),
+        Some(advice) => Finding::warning("lease", &format!("{answers}; {polls}; {advice}")),
     }
 }
 
