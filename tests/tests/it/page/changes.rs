@@ -3,7 +3,7 @@
 use outbox_tests::eventually;
 
 use super::{OPERATES, READS, Shown, Stage, TOKENS, between, words};
-use crate::long_changes::dead_letters;
+use crate::changes::long_changes::dead_letters;
 use crate::outboxes;
 use crate::program::PATIENCE;
 

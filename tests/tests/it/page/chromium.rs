@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::browser::Browser;
 use super::{OPERATES, Stage, TOKENS};
-use crate::incident::Shop;
+use crate::listener::incident::Shop;
 use crate::outboxes::{self, Outbox, literal};
 use crate::program::{HTTP, PATIENCE, Program};
 

@@ -6,9 +6,9 @@ use outbox_schema::Shard;
 use outbox_tests::eventually;
 
 use super::{Stage, words};
-use crate::figures::delivered;
 use crate::outboxes;
 use crate::program::PATIENCE;
+use crate::questions::figures::delivered;
 
 #[tokio::test]
 async fn the_overview_has_charts_of_each_channel_and_words_for_those_who_do_not_see_them() {

@@ -1,8 +1,8 @@
 //! Finding messages by what a customer knows of them.
 
 use super::{OPERATES, READS, Stage, TOKENS, words};
-use crate::finding::some;
 use crate::outboxes;
+use crate::questions::finding::some;
 
 #[tokio::test]
 async fn the_list_finds_by_what_a_customer_knows_and_a_message_leads_there() {

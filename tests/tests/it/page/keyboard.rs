@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::browser::{Browser, Key};
 use super::chromium::{APPLICATION, settled, sign_in, to, under_way};
 use super::{OPERATES, READS, Stage, TOKENS};
-use crate::incident::Shop;
+use crate::listener::incident::Shop;
 use crate::outboxes;
 
 impl Browser {

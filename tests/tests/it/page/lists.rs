@@ -275,7 +275,7 @@ async fn the_overview_says_that_all_is_well_only_where_nothing_waits_for_somebod
         let page = shows(&[paused, "To be looked at.", "This replica is ready"]).await;
         assert!(!page.contains("All is well"), "{page}");
 
-        let figures = crate::figures::delivered("http", 3, None);
+        let figures = crate::questions::figures::delivered("http", 3, None);
         outbox.database.add_figures(Shard::default(), Duration::from_mins(2), &figures).await.unwrap();
         outbox
             .sql(&format!(

@@ -6,6 +6,7 @@ mod check;
 mod chromium;
 mod deaths;
 mod destinations;
+mod destinations_page;
 mod figures;
 mod finding;
 mod keyboard;

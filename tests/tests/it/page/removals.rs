@@ -5,7 +5,7 @@ use outbox_tests::eventually;
 use super::browser::Browser;
 use super::chromium::{sign_in, to};
 use super::{OPERATES, READS, Stage, TOKENS, words};
-use crate::long_changes::dead_letters;
+use crate::changes::long_changes::dead_letters;
 use crate::outboxes::{self, Outbox};
 use crate::program::{HTTP, PATIENCE, Program};
 

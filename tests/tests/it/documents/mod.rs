@@ -1,0 +1,6 @@
+//! What documents promise.
+
+mod compose;
+mod documents;
+mod grafana;
+mod guarantees;

@@ -1,0 +1,7 @@
+//! The lease, wherever it is kept.
+
+mod cluster;
+mod providers;
+mod redis;
+mod sentinel;
+mod sqlite;
