@@ -9,7 +9,7 @@ use super::destination::Destination;
 use super::keys::{KeyName, Through, key_of};
 use super::lane::{Flow, FlowState, LaneState};
 use super::rank::{Rank, rank};
-use super::ring::{Channel, Entry, StrangersTurn};
+use super::ring::{Channel, Entry, StrangersTurn, Turn};
 use super::spot::Spot;
 
 impl Schedule {
@@ -23,7 +23,7 @@ impl Schedule {
             return;
         };
         self.known.insert(header.id, (header.revision, Spot::Gate));
-        self.counts.here += 1;
+        self.count_behind_gates(1);
         self.keys.entry(key.clone()).or_default().waiting.insert(header.id, header);
         self.open_gate(&key);
     }
@@ -45,7 +45,7 @@ impl Schedule {
             *met = gate.waiting.get(&next).cloned();
         } else if let Some(header) = gate.waiting.remove(&next) {
             gate.through = Some(Through::Here(next));
-            self.counts.here -= 1;
+            self.count_behind_gates(-1);
             self.queue(header);
         }
     }
@@ -55,44 +55,48 @@ impl Schedule {
         let Some((revision, Spot::Flow(flow, rank))) = self.known.get(&id).copied() else { return };
         let header = self.take_out(flow, rank);
         self.known.insert(id, (revision, Spot::Gate));
-        self.counts.here += 1;
+        self.count_behind_gates(1);
         let gate = self.keys.entry(key.clone()).or_default();
         gate.through = None;
         gate.waiting.insert(id, header);
     }
 
-    /// Drops all of a key that is not in flight.
-    pub(super) fn drop_key(&mut self, key: &KeyName) {
-        let Some(mut gate) = self.keys.remove(key) else { return };
-        self.counts.here -= gate.waiting.len();
-        for id in std::mem::take(&mut gate.waiting).into_keys() {
+    /// Drops all of a key that is not in flight, from this row on. They are found again.
+    pub(super) fn drop_key(&mut self, key: &KeyName, from: MessageId) {
+        let Some(gate) = self.keys.get_mut(key) else { return };
+        let waiting = gate.waiting.split_off(&from);
+        let through = match gate.through {
+            Some(Through::Here(id)) if id >= from => Some(id),
+            Some(Through::Here(_) | Through::InFlight(_)) | None => None,
+        };
+        self.counts.here -= waiting.len();
+        self.counts.behind_gates -= waiting.len();
+        for id in waiting.into_keys() {
             self.known.remove(&id);
         }
-        match gate.through {
-            Some(Through::Here(id)) => {
-                if let Some((_, Spot::Flow(flow, rank))) = self.known.remove(&id) {
-                    self.take_out(flow, rank);
-                }
-            }
-            Some(Through::InFlight(_)) => drop(self.keys.insert(key.clone(), gate)),
-            None => {}
-        }
+        through.and_then(|id| self.drop_row(id));
+        self.open_gate(key);
     }
 
-    /// Drops a row that is here, and with one of a key all of that key. They are found again.
-    pub(super) fn drop_row(&mut self, id: MessageId) {
-        let key = match self.known.get(&id) {
-            Some((_, Spot::Flow(flow, rank))) => self.flows[*flow].queue.get(rank).and_then(key_of),
-            // Only a row that was edited is dropped from behind its gate, and few are.
-            Some((_, Spot::Gate)) => {
-                self.keys.iter().find(|(_, gate)| gate.waiting.contains_key(&id)).map(|(key, _)| key.clone())
+    /// Drops a row that is here. Returns its key, of which the next one may go by now.
+    pub(super) fn drop_row(&mut self, id: MessageId) -> Option<KeyName> {
+        match self.known.get(&id)?.1 {
+            Spot::InFlight => None,
+            Spot::Flow(flow, rank) => {
+                self.known.remove(&id);
+                let key = key_of(&self.take_out(flow, rank))?;
+                self.keys.get_mut(&key)?.through = None;
+                Some(key)
             }
-            Some((_, Spot::InFlight)) | None => return,
-        };
-        if let Some(key) = key {
-            self.drop_key(&key);
-        } else if let Some((_, Spot::Flow(flow, rank))) = self.known.remove(&id) {
-            self.take_out(flow, rank);
+            // Only a row that was edited is dropped from behind its gate, and few are.
+            Spot::Gate => {
+                let (key, gate) = self.keys.iter_mut().find(|(_, gate)| gate.waiting.contains_key(&id))?;
+                let key = key.clone();
+                gate.waiting.remove(&id);
+                self.known.remove(&id);
+                self.count_behind_gates(-1);
+                Some(key)
+            }
         }
     }
 
@@ -114,10 +118,9 @@ impl Schedule {
         self.counts.here += 1;
         self.lanes[lane].here += 1;
         if first {
-            self.list(flow, entry);
-        } else {
-            self.enter(lane, entry);
+            self.list(flow);
         }
+        self.enter(lane, entry);
     }
 
     /// Takes a header out of its flow.
@@ -131,12 +134,13 @@ impl Schedule {
         self.lanes[lane].here -= 1;
         if self.flows[flow].queue.is_empty() {
             self.end_flow(flow);
-            self.end_lane_if_over(lane);
         } else {
             self.set_state(flow, FlowState::Open, |state| matches!(state, FlowState::Heavy { .. }));
-            self.list(flow, Entry::Last);
+            self.list(flow);
             self.fill_again(flow);
         }
+        self.enter(lane, Entry::Last);
+        self.end_lane_if_over(lane);
         header
     }
 
@@ -145,20 +149,26 @@ impl Schedule {
         if let Some(lane) = self.lane_of.get(name) {
             return *lane;
         }
-        let channel = self.channel(&name.channel, true);
+        let channel = self.channel(&name.channel, None);
         let lane = self.lanes.add(LaneState::new(name.clone(), channel));
         self.lane_of.insert(name.clone(), lane);
         self.turns.notice_lanes(self.lanes.len());
         lane
     }
 
-    /// The number of a channel. Channels are few.
-    pub(super) fn channel(&mut self, name: &str, fair: bool) -> usize {
+    /// The number of a channel. Channels are few. `fair`: as of [`Channel`], where it was asked.
+    pub(super) fn channel(&mut self, name: &str, fair: Option<bool>) -> usize {
         let known = self.channels.iter().position(|channel| *channel.name == *name);
-        known.unwrap_or_else(|| {
-            self.channels.push(Channel::new(name.into(), fair));
+        let number = known.unwrap_or_else(|| {
+            self.channels.push(Channel::new(name.into(), true));
             self.channels.len() - 1
-        })
+        });
+        let channel = &mut self.channels[number];
+        // The places of lanes mean another thing then.
+        if channel.is_idle() {
+            channel.fair = fair.unwrap_or(channel.fair);
+        }
+        number
     }
 
     pub(super) fn end_lane_if_over(&mut self, lane: usize) {
@@ -239,32 +249,22 @@ impl Schedule {
         }
     }
 
-    /// Adds an open flow to those of its lane.
-    pub(super) fn list(&mut self, flow: usize, entry: Entry) {
+    /// Adds an open flow to those of its lane. The lane is to enter the turns then.
+    pub(super) fn list(&mut self, flow: usize) {
         let Flow { lane, stranger, state: FlowState::Open, ref queue, .. } = self.flows[flow] else { return };
         let Some((&first, _)) = queue.first_key_value() else { return };
         self.lanes[lane].flows_that_go(stranger).insert((first, flow));
-        self.enter(lane, entry);
     }
 
+    /// The opposite.
     pub(super) fn unlist(&mut self, flow: usize) {
         let Flow { lane, stranger, state: FlowState::Open, ref queue, .. } = self.flows[flow] else { return };
         let Some((&first, _)) = queue.first_key_value() else { return };
-        let of = &mut self.lanes[lane];
-        of.flows_that_go(stranger).remove(&(first, flow));
-        if !of.flows_that_go(stranger).is_empty() {
-            return;
-        }
-        if stranger {
-            if let Some(turn) = of.strangers_turn.take() {
-                self.channels[of.channel].leave_strange(turn);
-            }
-        } else if let Some(turn) = of.turn.take() {
-            self.channels[of.channel].leave(turn);
-        }
+        self.lanes[lane].flows_that_go(stranger).remove(&(first, flow));
     }
 
-    /// Gives a lane its places in the turns, where it has something that can go.
+    /// Gives a lane its places in the turns where it has something that can go, and takes them away where it has nothing. It keeps
+    /// those that it has.
     pub(super) fn enter(&mut self, lane: usize, entry: Entry) {
         let place = self.place();
         let of = &mut self.lanes[lane];
@@ -272,22 +272,23 @@ impl Schedule {
             return;
         }
         let channel = &mut self.channels[of.channel];
-        if let Some(&(first, _)) = of.open.first() {
-            let moves = of.turn.is_some_and(|turn| !channel.fair && turn != first);
-            if let Some(turn) = of.turn.take_if(|_| moves) {
-                channel.leave(turn);
-            }
+        let first = of.open.first().map(|(first, _)| *first);
+        let moves = |turn: &mut Turn| first.is_none_or(|first| !channel.fair && *turn != first);
+        if let Some(turn) = of.turn.take_if(moves) {
+            channel.leave(turn);
+        }
+        if let Some(first) = first {
             of.turn.get_or_insert_with(|| channel.enter(lane, entry, first, place));
         }
-        if let Some(&(_, first)) = of.strange.first() {
-            let many = of.here > 1;
-            if let Some(turn) = of.strangers_turn.take_if(|turn| many && !turn.many) {
-                channel.leave_strange(turn);
-            }
-            let header = self.flows[first].queue.values().next();
-            let untried = header.filter(|header| header.revision == Revision(0)).map(|header| header.at);
-            let turn = StrangersTurn { many, place, untried };
-            of.strangers_turn.get_or_insert_with(|| channel.enter_strange(lane, turn));
+        let strange = of.strange.first().and_then(|(_, flow)| self.flows[*flow].queue.values().next());
+        let turn = strange.map(|header| {
+            let (many, untried) = (of.here > 1, (header.revision == Revision(0)).then_some(header.at));
+            let kept = of.strangers_turn.filter(|turn| turn.many || !many);
+            StrangersTurn { untried, ..kept.unwrap_or(StrangersTurn { many, place, untried }) }
+        });
+        if turn != of.strangers_turn {
+            of.strangers_turn.map(|turn| channel.leave_strange(turn));
+            of.strangers_turn = turn.map(|turn| channel.enter_strange(lane, turn));
         }
     }
 
@@ -295,6 +296,12 @@ impl Schedule {
     pub(super) fn place(&mut self) -> u64 {
         self.placed += 1;
         self.placed
+    }
+
+    /// Counts rows that come behind gates, or leave them.
+    fn count_behind_gates(&mut self, rows: isize) {
+        self.counts.here = self.counts.here.saturating_add_signed(rows);
+        self.counts.behind_gates = self.counts.behind_gates.saturating_add_signed(rows);
     }
 
     pub(super) fn count(&mut self, flow: usize) {

@@ -16,16 +16,20 @@ impl Schedule {
         for mut header in headers {
             match self.known.get(&header.id) {
                 Some((_, Spot::InFlight)) => continue,
-                Some((_, Spot::Flow(..) | Spot::Gate)) => self.drop_row(header.id),
+                Some((_, Spot::Flow(..) | Spot::Gate)) => {
+                    if let Some(key) = self.drop_row(header.id) {
+                        self.drop_key(&key, MessageId(i64::MIN));
+                    }
+                }
                 None => {}
             }
             weigh(&mut header, rooms);
             let strange_since = rooms.is_stranger(&header.destination).then_some(now);
             if strange_since.is_some() {
-                self.strangers.begin(&header, now);
+                self.strangers.begin(&self.capacity, &header, now);
             }
             let fair = rooms.fair(&header.lane.channel);
-            self.channel(&header.lane.channel, fair);
+            self.channel(&header.lane.channel, Some(fair));
             let lane = self.note_in_flight(&header);
             self.flights.begin(Flight { header, lane, strange_since });
         }
@@ -44,15 +48,21 @@ impl Schedule {
 
     /// A claim was asked for this row, and did not return it: it has changed. It is found again.
     pub fn refused(&mut self, id: MessageId) {
-        self.finished(id, true);
+        if let Some(header) = self.end(id, true) {
+            self.stirred(&header.destination);
+        }
     }
 
     /// The mark of a message is written, or it was given back. `again`: it is not finished, and is found again, with all of its key.
     pub fn finished(&mut self, id: MessageId, again: bool) {
-        let Some(Flight { header, lane, strange_since }) = self.flights.end(id) else { return };
+        self.end(id, again);
+    }
+
+    fn end(&mut self, id: MessageId, again: bool) -> Option<Header> {
+        let Flight { header, lane, strange_since } = self.flights.end(id)?;
         self.known.remove(&id);
         if let Some(since) = strange_since {
-            self.strangers.end(&header, since);
+            self.strangers.end(&self.capacity, &header, since);
         }
         self.lanes[lane].in_flight -= 1;
         if let Some(key) = key_of(&header)
@@ -60,12 +70,13 @@ impl Schedule {
         {
             *through = None;
             if again {
-                self.drop_key(&key);
+                self.drop_key(&key, MessageId(i64::MIN));
             } else {
                 self.open_gate(&key);
             }
         }
         self.end_lane_if_over(lane);
+        Some(header)
     }
 
     /// A destination answered, opened, or has room for another reason: its flows are tried again.
@@ -77,6 +88,7 @@ impl Schedule {
 
     /// Something about any destination may have changed: all flows that wait for theirs are tried again.
     pub fn stir_all(&mut self) {
+        self.skipped |= self.left_until.take().is_some();
         let all: Vec<usize> = self.destination_of.values().copied().collect();
         for destination in all {
             self.stir(destination);
@@ -121,7 +133,9 @@ impl Schedule {
     pub(super) fn leave_flow(&mut self, flow: usize) {
         let headers: Vec<MessageId> = self.flows[flow].queue.values().map(|header| header.id).collect();
         for id in headers {
-            self.drop_row(id);
+            if let Some(key) = self.drop_row(id) {
+                self.drop_key(&key, id);
+            }
         }
     }
 }

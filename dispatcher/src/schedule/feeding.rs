@@ -12,7 +12,7 @@ use outbox_schema::{Header, LaneLook, WalkStart};
 use tokio::time::Instant;
 
 use super::Schedule;
-use super::lane::{Feeding, FlowState};
+use super::lane::{Feeding, FlowState, LaneState};
 use super::looks::{Added, By, Fate, place};
 use super::rooms::Rooms;
 
@@ -74,8 +74,8 @@ impl Schedule {
             let full = self.counts.here >= self.capacity.headers && self.is_new(&header);
             if full {
                 stopped.insert(of);
-            } else if let Some(more) = self.lanes[lane].more {
-                self.lanes[lane].more = Some(place.or(more));
+            } else if let LaneState { more: Some(more), passed: false, .. } = &mut self.lanes[lane] {
+                *more = place.or(*more);
             }
             let fate = if full || self.is_left(lane, &header) || self.leaves_strangers(lane, &header, rooms) {
                 Fate::PassedOver
@@ -120,6 +120,15 @@ impl Schedule {
             self.more.insert(lane);
             self.is_low(lane);
         }
+    }
+
+    /// A row of a lane is left in the database, which is known up to that place.
+    pub(super) fn leave_row(&mut self, lane: usize, header: &Header, seen: WalkStart) {
+        let of = &mut self.lanes[lane];
+        if of.more.is_some_and(|more| !more.is_before(header.priority.into(), header.at, header.id.0)) {
+            of.begun = None;
+        }
+        self.leave(lane, seen);
     }
 
     /// A lane is to be fed from the beginning.

@@ -86,6 +86,17 @@ impl Flights {
         self.reserved.get_or_insert(0);
     }
 
+    /// Whether bytes are kept for a message.
+    #[cfg(test)]
+    pub(super) fn keeps_bytes(&self) -> bool {
+        self.reserved.is_some()
+    }
+
+    /// Keeps no more than these.
+    pub(super) fn reserve_at_most(&mut self, bytes: u64) {
+        self.reserved = self.reserved.map(|reserved| reserved.min(bytes));
+    }
+
     /// Keeps none any longer: the message has gone.
     pub(super) fn end_reservation(&mut self) {
         self.reserved = None;

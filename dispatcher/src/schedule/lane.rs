@@ -41,10 +41,10 @@ pub(super) struct LaneState {
     pub(super) in_flight: usize,
     /// The place up to which all of its rows are known. None: all of them are.
     pub(super) more: Option<WalkStart>,
-    /// When it was last looked at from the beginning.
+    /// When it was last looked at from the beginning. None: it is to be.
     pub(super) begun: Option<Instant>,
     pub(super) feeding: Feeding,
-    /// Whether rows of it were passed over while it was being looked at.
+    /// Whether rows of it were passed over while it was being looked at. Then that look does not move its place on.
     pub(super) passed: bool,
 }
 

@@ -6,7 +6,7 @@ use outbox_schema::{Header, Lane, MessageId, Revision, WalkStart};
 use tokio::time::Instant;
 
 use super::Schedule;
-use super::keys::key_of;
+use super::keys::{KeyName, key_of};
 use super::lane::Feeding;
 use super::parking::ASK_AGAIN;
 use super::rooms::{Rooms, Standing};
@@ -73,27 +73,23 @@ pub(super) enum Fate {
 }
 
 impl Schedule {
-    /// Takes in the headers of a look at all lanes, in its order.
+    /// Takes in the headers of a look at all lanes, in its order. It brings no rows with a key.
     pub fn add(&mut self, page: Vec<Header>, shows: Shows, rooms: &mut dyn Rooms, now: Instant) -> Added {
         let (by, seen) = match shows {
             Shows::AllUpTo(seen) => (By::Order, seen),
             Shows::Newest => (By::Newest, WalkStart::default()),
         };
-        let (mut added, per_lane, mut stopped) = (Added::default(), self.per_lane(), HashSet::new());
+        let (mut added, per_lane) = (Added::default(), self.per_lane());
         for header in page {
-            let (id, key) = (header.id, key_of(&header));
+            let id = header.id;
             let fate = match self.lane_of.get(&header.lane).copied() {
-                _ if key.as_ref().is_some_and(|key| stopped.contains(key)) => Fate::PassedOver,
-                Some(lane) if header.key.is_none() && self.knows_of(lane, &header) => Fate::PassedOver,
-                Some(lane) if header.key.is_none() && self.lanes[lane].here >= per_lane && self.is_new(&header) => {
-                    self.leave(lane, seen);
+                Some(lane) if self.knows_of(lane, &header) => Fate::PassedOver,
+                Some(lane) if self.lanes[lane].here >= per_lane && self.is_new(&header) => {
+                    self.leave_row(lane, &header, seen);
                     Fate::PassedOver
                 }
                 _ => self.take_in(header, by, seen, rooms, now),
             };
-            if let (Fate::PassedOver, Some(key)) = (&fate, key) {
-                stopped.insert(key);
-            }
             added.count(fate, id);
         }
         added
@@ -112,10 +108,11 @@ impl Schedule {
                 added.count(fate, header.id);
             }
             // All that is behind these may be unknown.
-            if is_full
-                && added.new > before
-                && let Some(&number) = self.lane_of.get(&lane[0].lane)
-            {
+            let Some(&number) = self.lane_of.get(&lane[0].lane) else { continue };
+            let is_in_flight = |row: &Header| matches!(self.known.get(&row.id), Some((_, Spot::InFlight)));
+            let (has_new, has_more) = (added.new > before, self.lanes[number].more.is_some());
+            // All that is behind these may be unknown.
+            if is_full && (has_new || has_more || lane.iter().all(is_in_flight)) {
                 let behind = lane.iter().map(place).fold(WalkStart::default(), |earlier, place| place.or(earlier));
                 self.leave(number, behind);
             }
@@ -135,6 +132,8 @@ impl Schedule {
                 self.take_in(header, By::Round { rows: 2 }, WalkStart::default(), rooms, now)
             };
             if let (Fate::PassedOver, Some(key)) = (&fate, key) {
+                // None of its key overtakes it.
+                self.drop_key(&key, id);
                 stopped.insert(key);
             }
             added.count(fate, id);
@@ -161,22 +160,32 @@ impl Schedule {
                 self.skipped = true;
                 return Fate::PassedOver;
             }
-            Some((_, Spot::Flow(..) | Spot::Gate)) => self.drop_row(header.id),
+            Some((_, Spot::Flow(..) | Spot::Gate)) => {
+                if let Some(key) = self.drop_row(header.id) {
+                    self.open_gate(&key);
+                }
+            }
             None => {}
         }
+        self.find_place(header, by, seen, rooms, now)
+    }
+
+    /// Puts a header that is not here in its place, if it has one.
+    fn find_place(&mut self, header: Header, by: By, seen: WalkStart, rooms: &mut dyn Rooms, now: Instant) -> Fate {
         let lane = self.lane_of.get(&header.lane).copied();
         if self.counts.here >= self.capacity.headers || lane.is_none() && self.lanes.len() >= self.capacity.headers {
             match lane {
                 _ if header.key.is_some() => {}
-                Some(lane) => self.leave(lane, seen),
+                Some(lane) => self.leave_row(lane, &header, seen),
                 None => self.skipped = true,
             }
             return Fate::PassedOver;
         }
         // The round over all keys meets it again.
-        if header.key.is_some()
-            && self.has_many_for(&header)
-            && matches!(rooms.standing(&header.lane.channel, &header.destination, now), Standing::Closed { .. })
+        if let Some(key) = key_of(&header)
+            && (!self.has_place_for_key(lane, &key)
+                || self.has_many_for(&header)
+                    && matches!(rooms.standing(&key.0, &header.destination, now), Standing::Closed { .. }))
         {
             return Fate::PassedOver;
         }
@@ -193,17 +202,28 @@ impl Schedule {
         }
         if lane.is_none() {
             let fair = rooms.fair(&header.lane.channel);
-            self.channel(&header.lane.channel, fair);
+            self.channel(&header.lane.channel, Some(fair));
         }
         let destination = self.destination(&header.destination);
         self.learn(destination, stranger);
-        let lane = header.lane.clone();
+        let new_lane = lane.is_none().then(|| header.lane.clone());
         self.put(header);
         self.end_destination_if_over(destination);
-        if let Some(&lane) = self.lane_of.get(&lane) {
-            self.lanes[lane].begun.get_or_insert(now);
+        if let Some(&lane) = new_lane.and_then(|lane| self.lane_of.get(&lane)) {
+            self.lanes[lane].begun = Some(now);
         }
         Fate::New
+    }
+
+    /// Whether another row of a key finds a place. Rows behind gates have a quarter of all, and those before them a half, so that they
+    /// leave places for rows without a key; and one lane has no more of that half than is left.
+    fn has_place_for_key(&self, lane: Option<usize>, key: &KeyName) -> bool {
+        let most = self.capacity.headers;
+        if self.keys.contains_key(key) {
+            self.counts.behind_gates < most / 4
+        } else {
+            lane.map_or(0, |lane| self.lanes[lane].here) + self.keys.len() < most / 2
+        }
     }
 
     /// Whether the destination of a row has never answered.

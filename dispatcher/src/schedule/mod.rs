@@ -134,6 +134,10 @@ impl Schedule {
         let old = std::mem::replace(self, Self::new(self.capacity));
         self.held = old.held.into_keys().map(|id| (id, None)).collect();
         (self.flights, self.strangers) = (old.flights, old.strangers);
+        self.flights.end_reservation();
+        for channel in old.channels {
+            self.channel(&channel.name, Some(channel.fair));
+        }
         let flying: Vec<Header> = self.flights.iter().map(|flight| flight.header.clone()).collect();
         for header in flying {
             let lane = self.note_in_flight(&header);

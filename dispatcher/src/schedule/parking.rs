@@ -16,7 +16,7 @@ use super::ring::Entry;
 pub(super) const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Schedule {
-    /// Parks a flow with its destination, which is asked again then.
+    /// Parks a flow of a lane that has its turn with its destination, which is asked again then.
     pub(super) fn park(&mut self, flow: usize, closed: bool, until: Instant) {
         self.unlist(flow);
         let (place, destination) = (self.place(), self.flows[flow].destination);
@@ -45,7 +45,8 @@ impl Schedule {
         self.count(flow);
         self.fill_again(flow);
         // A lane that waited for its destination, and has credit left, goes on with its turn.
-        self.list(flow, if self.lanes[lane].credit > 0 { Entry::Fresh } else { Entry::Last });
+        self.list(flow);
+        self.enter(lane, if self.lanes[lane].credit > 0 { Entry::Fresh } else { Entry::Last });
     }
 
     /// Has a destination with parked flows asked again then, or earlier.
@@ -59,7 +60,7 @@ impl Schedule {
         }
     }
 
-    /// A flow waits for bytes.
+    /// A flow of a lane that has its turn waits for bytes.
     pub(super) fn is_heavy(&mut self, flow: usize) {
         self.unlist(flow);
         let place = self.place();

@@ -100,8 +100,9 @@ impl Schedule {
     /// When something may go by itself that cannot go now.
     pub fn next_opening(&self) -> Option<Instant> {
         let asked_again = self.alarms.first().map(|(at, _)| *at);
-        let gives_up = self.strangers.next_to_give_up().filter(|_| self.strangers_wait());
-        [asked_again, gives_up, self.left_until].into_iter().flatten().min()
+        let more_strangers = self.strangers.next_to_go().filter(|_| self.strangers_wait());
+        let others_left = self.turns.shared_until.filter(|_| self.channels.iter().any(|channel| !channel.is_idle()));
+        [asked_again, more_strangers, others_left, self.left_until].into_iter().flatten().min()
     }
 
     /// Whether nothing waits here, and nothing is known to wait in the database.
@@ -142,12 +143,10 @@ impl Schedule {
     /// What waits, and what is in flight. It looks at all flows.
     pub fn waiting(&self) -> Waiting {
         let mut why = BTreeMap::new();
-        let mut in_flows = 0;
         for (number, flow) in self.flows.iter() {
             *why.entry(self.why_not_of(number)).or_default() += flow.queue.len();
-            in_flows += flow.queue.len();
         }
-        let others = [(WhyNot::Key, self.counts.here - in_flows), (WhyNot::Held, self.held.len())];
+        let others = [(WhyNot::Key, self.counts.behind_gates), (WhyNot::Held, self.held.len())];
         why.extend(others.into_iter().filter(|(_, headers)| *headers > 0));
         Waiting {
             lanes: self.lanes.len(),

@@ -16,6 +16,8 @@ pub(super) enum Spot {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) here: usize,
+    /// Those behind the gates of their keys.
+    pub(super) behind_gates: usize,
     /// Those for destinations that have never answered, but for the next.
     pub(super) strange: usize,
     /// Those that are parked with destinations that take nothing for now.

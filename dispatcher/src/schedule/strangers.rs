@@ -6,6 +6,9 @@
 //! slots that are left, and one at least. So silent strangers take ever fewer slots each second, and before they have all, the
 //! first of them have timed out. The newest stranger that was never tried goes with every other pick: with 32 slots or more and a
 //! timeout of 10 s, it waits for two seconds at most.
+//!
+//! The second counts from the choice. Nobody says before the answer whether a connection is open and something was sent: so one that
+//! is still being opened holds its place no longer than a silent one, and no less long.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -27,7 +30,9 @@ pub(super) struct Strangers {
     /// Messages with a place in the budget, and since when they are in flight.
     placed: BTreeSet<(Instant, MessageId)>,
     pub(super) in_flight: usize,
+    /// The bytes of these messages, and how many of them are large: their bytes are not counted.
     bytes: u64,
+    large: usize,
     /// When others last got slots.
     others: Option<Instant>,
 }
@@ -51,34 +56,51 @@ impl Strangers {
         budget.saturating_sub(self.placed.len()).min(all.saturating_sub(self.in_flight))
     }
 
-    /// Whether a message of theirs has a place beside the bytes of others: they have an eighth, or one message.
+    /// Whether a message of theirs has a place beside their other bytes. They have an eighth of all, and one large message: so the
+    /// large wait for no small ones, and these not for them.
     pub(super) fn fits(&self, capacity: &Capacity, bytes: u64) -> bool {
-        self.bytes == 0 || self.bytes + bytes <= capacity.bytes / 8
+        if is_large(capacity, bytes) { self.large == 0 } else { self.bytes <= capacity.bytes / 16 }
     }
 
     /// A message for a stranger goes.
-    pub(super) fn begin(&mut self, header: &Header, now: Instant) {
+    pub(super) fn begin(&mut self, capacity: &Capacity, header: &Header, now: Instant) {
         self.placed.insert((now, header.id));
         self.in_flight += 1;
-        self.bytes += header.bytes;
-    }
-
-    /// A message for a stranger that went then has left flight.
-    pub(super) fn end(&mut self, header: &Header, since: Instant) {
-        self.placed.remove(&(since, header.id));
-        self.in_flight -= 1;
-        self.bytes -= header.bytes;
-    }
-
-    /// Those that were silent for too long give their places up.
-    pub(super) fn give_up(&mut self, now: Instant) {
-        while self.next_to_give_up().is_some_and(|at| at <= now) {
-            self.placed.pop_first();
+        if is_large(capacity, header.bytes) {
+            self.large += 1;
+        } else {
+            self.bytes += header.bytes;
         }
     }
 
-    /// When the next one may.
-    pub(super) fn next_to_give_up(&self) -> Option<Instant> {
-        self.placed.first().map(|(since, _)| *since + PATIENCE)
+    /// A message for a stranger that went then has left flight.
+    pub(super) fn end(&mut self, capacity: &Capacity, header: &Header, since: Instant) {
+        self.placed.remove(&(since, header.id));
+        self.in_flight -= 1;
+        if is_large(capacity, header.bytes) {
+            self.large -= 1;
+        } else {
+            self.bytes -= header.bytes;
+        }
     }
+
+    /// Those that were silent for too long give their places up. And it is over that others want slots.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        while self.placed.first().is_some_and(|(since, _)| *since + PATIENCE <= now) {
+            self.placed.pop_first();
+        }
+        self.others.take_if(|at| *at + WANTED <= now);
+    }
+
+    /// When more of them may go by themselves: the next one gives its place up, or others want slots no longer.
+    pub(super) fn next_to_go(&self) -> Option<Instant> {
+        let gives_up = self.placed.first().map(|(since, _)| *since + PATIENCE);
+        let not_wanted = self.others.map(|at| at + WANTED);
+        gives_up.into_iter().chain(not_wanted).min()
+    }
+}
+
+/// A message of more than a sixteenth of all bytes.
+fn is_large(capacity: &Capacity, bytes: u64) -> bool {
+    bytes > capacity.bytes / 16
 }

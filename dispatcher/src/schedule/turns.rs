@@ -29,6 +29,9 @@ const SHARED: Duration = Duration::from_secs(1);
 /// Of how many answers a destination's flows are tried: two for each. As many as it has room for would be parked again by the hundred.
 const TRIED: usize = 2;
 
+/// How many strangers in one take may turn out to have too large a message for now.
+const TRIES: u32 = 8;
+
 /// Whether a flow can go.
 enum Go {
     Now,
@@ -48,18 +51,24 @@ impl Schedule {
         if std::mem::take(&mut self.turns.shared) || self.lanes.len() > 1 {
             self.turns.shared_until = Some(now + SHARED);
         }
-        let shared = self.turns.shared_until.is_some_and(|until| now < until);
+        self.turns.shared_until.take_if(|until| *until <= now);
+        let shared = self.turns.shared_until.is_some();
         self.look_after(rooms, now);
         let budget = rooms.budget_of_strangers();
         let mut batch = Vec::new();
+        // How many strangers are tried that find their next message too large.
+        let mut tries = TRIES;
         // Lanes that have to leave the rest to others, and their turns.
         let mut aside: Vec<(Turn, usize)> = Vec::new();
         while batch.len() < most && self.flights.free_slots() > 0 {
             if self.take_heavy(rooms, now, &mut batch) {
                 continue;
             }
-            let strangers = self.strangers_may_go(budget, shared, now);
-            if strangers && self.turns.since_stranger + 1 >= STRANGERS_TURN && self.stranger(rooms, now, &mut batch) {
+            let strangers = tries > 0 && self.strangers_may_go(budget, shared, now);
+            if strangers
+                && self.turns.since_stranger + 1 >= STRANGERS_TURN
+                && self.stranger(rooms, now, &mut tries, &mut batch)
+            {
                 self.turns.since_stranger = 0;
                 continue;
             }
@@ -71,7 +80,7 @@ impl Schedule {
                 } else {
                     self.turn(lane, most, shared, rooms, now, &mut batch);
                 }
-            } else if !(strangers && self.stranger(rooms, now, &mut batch)) {
+            } else if !(strangers && self.stranger(rooms, now, &mut tries, &mut batch)) {
                 break;
             }
         }
@@ -113,7 +122,8 @@ impl Schedule {
 
     /// Whether messages for strangers wait for a place in their budget.
     pub fn strangers_wait(&self) -> bool {
-        self.channels.iter().any(|channel| !channel.has_no_strangers())
+        let is_stranger = |flow: &usize| self.destinations[self.flows[*flow].destination].stranger;
+        self.channels.iter().any(|channel| !channel.has_no_strangers()) || self.heavy.values().any(is_stranger)
     }
 
     /// Whether a stranger may go. The last sixteenth of the slots is for others, where there are any.
@@ -181,8 +191,8 @@ impl Schedule {
         self.end_lane_if_over(lane);
     }
 
-    /// A stranger has its turn. Says whether there was one.
-    fn stranger(&mut self, rooms: &mut dyn Rooms, now: Instant, batch: &mut Vec<Header>) -> bool {
+    /// A stranger has its turn. Says whether there was one. `tries` counts those down whose message is too large for now.
+    fn stranger(&mut self, rooms: &mut dyn Rooms, now: Instant, tries: &mut u32, batch: &mut Vec<Header>) -> bool {
         let mut next = None;
         for _ in 0..self.channels.len() {
             self.turns.strange_channel = (self.turns.strange_channel + 1) % self.channels.len();
@@ -197,15 +207,17 @@ impl Schedule {
             self.channels[of.channel].leave_strange(turn);
         }
         let was_in_turn = std::mem::replace(&mut of.in_turn, true);
-        let mut tries = true;
-        while tries && let Some(&(_, flow)) = self.lanes[lane].strange.first() {
+        while let Some(&(_, flow)) = self.lanes[lane].strange.first() {
             match self.go(flow, rooms, now) {
                 Go::Now => {
                     self.fly(flow, now, batch);
                     break;
                 }
                 Go::Heavy => self.is_heavy(flow),
-                Go::NoPlace => tries = false,
+                Go::NoPlace => {
+                    *tries -= 1;
+                    break;
+                }
                 Go::Parked => {}
             }
         }
@@ -213,7 +225,7 @@ impl Schedule {
         self.enter(lane, Entry::Last);
         self.is_low(lane);
         self.end_lane_if_over(lane);
-        tries
+        true
     }
 
     /// The first message that waits for bytes goes, where it fits by now. Says whether one did, or was parked.
@@ -223,11 +235,17 @@ impl Schedule {
         if !self.flights.fits_at_last(bytes) {
             return false;
         }
-        let Flow { lane, stranger, .. } = self.flows[flow];
+        let Flow { lane, destination, .. } = self.flows[flow];
+        if self.destinations[destination].stranger
+            && self.strangers.room(&self.capacity, rooms.budget_of_strangers(), now) == 0
+        {
+            // It keeps what it needs until it has a place in the budget, and others may have the rest.
+            self.flights.reserve_at_most(bytes);
+            return false;
+        }
         let was_in_turn = std::mem::replace(&mut self.lanes[lane].in_turn, true);
         self.reopen(flow);
-        let may = !stranger || self.strangers.room(&self.capacity, rooms.budget_of_strangers(), now) > 0;
-        if may && let Go::Now = self.go(flow, rooms, now) {
+        if let Go::Now = self.go(flow, rooms, now) {
             self.fly(flow, now, batch);
         }
         self.lanes[lane].in_turn = was_in_turn;
@@ -252,12 +270,11 @@ impl Schedule {
                 Go::Parked
             }
             Standing::Closed { until } => {
-                let until = until.map_or(now + ASK_AGAIN, |until| until.min(now + ASK_AGAIN));
                 if self.counts.closed + headers > self.capacity.headers / 4 {
                     self.leave_flow(flow);
-                    self.leave_until(until, now);
+                    self.leave_until(until.unwrap_or(now), now);
                 } else {
-                    self.park(flow, true, until);
+                    self.park(flow, true, until.map_or(now + ASK_AGAIN, |until| until.min(now + ASK_AGAIN)));
                 }
                 Go::Parked
             }
@@ -281,7 +298,7 @@ impl Schedule {
         let of = &mut self.lanes[lane];
         of.in_flight += 1;
         if stranger {
-            self.strangers.begin(&header, now);
+            self.strangers.begin(&self.capacity, &header, now);
         } else {
             of.credit -= 1 + i64::try_from(header.bytes / BYTES).unwrap_or(i64::MAX);
             self.strangers.others_want(now);

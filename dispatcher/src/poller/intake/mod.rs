@@ -230,7 +230,8 @@ impl Intake {
     /// When something is to be done that nothing tells of.
     fn next_at(&self) -> Instant {
         let latest = Instant::now() + SIGN_OF_LIFE.min(self.poll_interval);
-        let opening = self.schedule.next_opening().filter(|_| self.now.claim.is_none());
+        let may_claim = !self.now.claims() && self.marking.stuck().is_none();
+        let opening = self.schedule.next_opening().filter(|_| may_claim);
         let look = Some(self.now.looks.next_at(self.has_room())).filter(|_| self.now.look.is_none());
         [opening, look].into_iter().flatten().fold(latest, Instant::min)
     }

@@ -108,7 +108,16 @@ impl Bench {
     }
 
     pub(super) fn look(&mut self, page: impl IntoIterator<Item = Header>, shows: Shows) -> Added {
-        let added = self.schedule.add(page.into_iter().collect(), shows, &mut self.rooms, self.now);
+        let (keyed, page): (Vec<_>, _) = page.into_iter().partition(|row| row.key.is_some());
+        let mut added = self.schedule.add(page, shows, &mut self.rooms, self.now);
+        let keyed = self.heads(keyed);
+        (added.new, added.passed_over) = (added.new + keyed.new, added.passed_over + keyed.passed_over);
+        added
+    }
+
+    /// The first rows of some keys.
+    pub(super) fn heads(&mut self, step: impl IntoIterator<Item = Header>) -> Added {
+        let added = self.schedule.heads(step.into_iter().collect(), &mut self.rooms, self.now);
         self.schedule.check();
         added
     }
@@ -126,6 +135,20 @@ impl Bench {
             assert!(self.flying.insert(header.id.0, header.destination.clone()).is_none(), "in flight twice");
         }
         batch
+    }
+
+    /// A message is in flight that was claimed unseen.
+    pub(super) fn flying(&mut self, id: i64, destination: &str) {
+        *self.rooms.in_flight.entry(destination.to_owned()).or_default() += 1;
+        self.flying.insert(id, destination.into());
+    }
+
+    /// A claim did not return this row.
+    pub(super) fn refuse(&mut self, id: i64) {
+        let destination = self.flying.remove(&id).expect("a message in flight");
+        *self.rooms.in_flight.get_mut(&*destination).expect("it has some in flight") -= 1;
+        self.schedule.refused(MessageId(id));
+        self.schedule.check();
     }
 
     /// Destinations answer, and nothing is marked yet.
@@ -208,6 +231,7 @@ impl Schedule {
         for (key, gate) in &self.keys {
             assert!(!gate.is_over(), "a gate without messages is over: {key:?}");
             counts.here += gate.waiting.len();
+            counts.behind_gates += gate.waiting.len();
         }
         assert_eq!(counts, self.counts);
         assert!(counts.here <= self.capacity.headers, "too many headers");
@@ -219,11 +243,15 @@ impl Schedule {
             assert!(!lane.in_turn && (!lane.is_over() || self.left_strangers.contains(&number)));
             assert_eq!(lane.more.is_some(), self.more.contains(&number));
         }
+        assert_eq!(self.flights.keeps_bytes(), !self.heavy.is_empty(), "bytes are kept for a message that waits");
+        for (_, lane) in self.lanes.iter() {
+            let first = lane.strange.first().and_then(|(_, flow)| self.flows[*flow].queue.values().next());
+            let untried = first.filter(|header| header.revision == Revision(0)).map(|header| header.at);
+            assert_eq!(lane.strangers_turn.and_then(|turn| turn.untried), untried);
+        }
         let untried = self.lanes.iter().filter_map(|(_, lane)| lane.strangers_turn?.untried).count();
         assert_eq!(untried, self.channels.iter().map(|channel| channel.untried.len()).sum::<usize>());
-        let in_flows: usize = self.flows.iter().map(|(_, flow)| flow.queue.len()).sum();
-        let waiting = counts.here - in_flows;
-        assert_eq!(self.known.len(), in_flows + waiting + self.flights.len());
+        assert_eq!(self.known.len(), counts.here + self.flights.len());
         for (number, destination) in self.destinations.iter() {
             assert!(!destination.flows.is_empty());
             assert!(destination.parked.is_empty() || destination.alarm.is_some(), "nobody would ask it again");

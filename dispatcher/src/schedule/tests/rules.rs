@@ -602,3 +602,219 @@ fn rows_of_a_channel_that_nobody_has_configured_are_told() {
     assert_eq!(bench.add([unknown, row(2, "a")]).unknown_channel, [MessageId(1)]);
     assert_eq!(bench.take(64), [2]);
 }
+
+#[test]
+fn a_channel_without_fairness_stays_so_in_a_new_term_in_which_something_is_in_flight() {
+    let mut bench = Bench::new(64);
+    bench.rooms.unfair = true;
+    bench.add([row(1, "a")]);
+    bench.take(1);
+    bench.schedule.clear();
+    bench.add([row(2, "a"), row(3, "a"), row(4, "b"), row(5, "a"), row(6, "b")]);
+    assert_eq!(bench.take(64), [2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn the_fairness_of_a_channel_may_change_once_nothing_of_it_waits() {
+    let mut bench = Bench::new(64);
+    bench.add([row(1, "a")]);
+    let taken = bench.take(1);
+    bench.finish(taken);
+    bench.rooms.unfair = true;
+    bench.add((2..=7).map(|id| row(id, "a")).chain([row(1, "b")]));
+    assert_eq!(bench.take(64), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn a_more_urgent_message_sends_its_lane_to_no_later_place() {
+    let mut bench = Bench::new(64);
+    bench.add((1..=30).map(|id| row(id, "a")).chain((31..=60).map(|id| row(id, "b"))));
+    bench.take(8);
+    bench.add([row(61, "c"), Header { priority: 1, ..row(62, "c") }]);
+    assert_eq!(bench.take(2), [62, 61]);
+}
+
+#[test]
+fn a_lane_of_which_a_message_is_taken_out_keeps_its_place() {
+    let mut bench = Bench::new(64);
+    bench.add([row(1, "a"), row(2, "a"), row(3, "b")]);
+    bench.schedule.hold([MessageId(1)]);
+    assert_eq!(bench.take(64), [2, 3]);
+}
+
+#[test]
+fn a_claim_that_does_not_return_a_row_makes_room_at_its_destination_at_once() {
+    let mut bench = Bench::new(64);
+    bench.rooms.window = 1;
+    bench.add([row(1, "a"), row(2, "a")]);
+    assert_eq!(bench.take(64), [1]);
+    bench.refuse(1);
+    assert_eq!(bench.take(64), [2]);
+}
+
+#[test]
+fn rows_left_in_the_database_for_a_closed_destination_are_looked_for_when_it_opens_or_all_may_have_changed() {
+    let mut bench = Bench::of(Capacity { slots: 64, bytes: 1 << 20, headers: 160 });
+    let opens = bench.now + Duration::from_secs(3600);
+    bench.rooms.closed = (1..=100).map(|id| (format!("d{id}"), Some(opens))).collect();
+    bench.add((1..=100).map(|id| row(id, &format!("d{id}"))));
+    for _ in 0..5 {
+        bench.take(64);
+        assert!(!bench.schedule.skipped(), "each round would find them as they are");
+        bench.now += Duration::from_secs(1);
+    }
+    bench.schedule.stir_all();
+    assert!(bench.schedule.skipped());
+    bench.now = opens;
+    bench.take(64);
+    bench.add((1..=100).map(|id| row(id, &format!("d{id}"))));
+}
+
+#[test]
+fn a_lane_that_is_to_be_fed_from_the_beginning_is_so_after_the_look_that_was_under_way() {
+    let mut bench = Bench::new(512);
+    bench.rooms.closed.insert("down".to_owned(), None);
+    let all: Vec<Header> = (1..=400).map(|id| row_to(id, "a", "down")).collect();
+    bench.schedule.met(&all[..8], 8, &mut bench.rooms, bench.now);
+    bench.take(512);
+    let (asked, _) = bench.schedule.hungry(bench.now).expect("it runs low");
+    bench.schedule.fed(&asked, 256, page_of(&all, &asked[0], 256), &mut bench.rooms, bench.now);
+    assert_eq!(bench.schedule.waiting().headers, 256, "the rest is left");
+    let (asked, limit) = bench.schedule.hungry(bench.now).expect("it runs low");
+    bench.rooms.closed.clear();
+    bench.schedule.stirred("down");
+    assert_eq!(bench.take(512).len(), 256);
+    bench.schedule.fed(&asked, limit, vec![row_to(401, "a", "up")], &mut bench.rooms, bench.now);
+    bench.take(512);
+    let (asked, _) = bench.schedule.hungry(bench.now).expect("rows were left");
+    assert!(asked[0].behind.is_beginning());
+}
+
+#[test]
+fn a_row_of_a_key_that_was_edited_overtakes_none() {
+    let mut bench = Bench::new(64);
+    bench.heads([keyed(1, "a", "k"), keyed(2, "a", "k"), keyed(3, "a", "k")]);
+    bench.heads([keyed(1, "a", "k"), Header { revision: Revision(1), ..keyed(2, "a", "k") }]);
+    assert_eq!(bench.take(64), [1]);
+    bench.finish([1]);
+    assert_eq!(bench.take_headers(64)[0].revision, Revision(1));
+    bench.finish([2]);
+    assert_eq!(bench.take(64), [3]);
+}
+
+#[test]
+fn a_row_that_finds_no_place_takes_those_behind_it_in_its_key_with_it() {
+    let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 16 });
+    bench.heads([keyed(2, "a", "k"), keyed(3, "a", "k")]);
+    bench.add((101..=114).map(|id| row(id, &format!("t{id}"))));
+    bench.heads([keyed(1, "a", "k"), keyed(2, "a", "k")]);
+    assert!(!bench.take(64).contains(&2));
+}
+
+#[test]
+fn keyed_rows_of_one_destination_leave_places_for_others() {
+    let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 160 });
+    bench.rooms.windows.insert("full".to_owned(), 0);
+    bench.heads((1..=160).map(|id| keyed(id, "full", &format!("k{id}"))));
+    bench.take(8);
+    assert_eq!(bench.heads([keyed(1000, "other", "k")]).new, 1);
+    assert_eq!(bench.add([row(1001, "b")]).new, 1);
+}
+
+#[test]
+fn keyed_rows_of_many_lanes_leave_places_for_rows_without_a_key() {
+    let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 160 });
+    bench.heads((1..=320).map(|id| keyed(id, &format!("t{id}"), &format!("k{id}"))));
+    assert_eq!(bench.add([row(1001, "b")]).new, 1);
+}
+
+#[test]
+fn a_large_message_of_a_stranger_goes_however_many_small_ones_do() {
+    let mut bench = Bench::of(Capacity { slots: 64, bytes: 1600, headers: 100 });
+    bench.rooms.strangers = (1..=100).map(|id| format!("s{id}")).collect();
+    let small = |id: i64| Header { bytes: 50, ..row(id, &format!("s{id}")) };
+    bench.add([small(1)]);
+    bench.take(64);
+    bench.add([Header { bytes: 400, ..row(2, "s2") }]);
+    assert!((3..20).any(|id| {
+        bench.add([small(id)]);
+        let taken = bench.take(64);
+        bench.finish([id - if id == 3 { 2 } else { 1 }]);
+        taken.contains(&2)
+    }));
+}
+
+#[test]
+fn a_stranger_that_waits_for_bytes_keeps_them_while_it_waits_for_its_place_in_the_budget() {
+    let mut bench = Bench::of(Capacity { slots: 64, bytes: 1000, headers: 100 });
+    bench.rooms.strangers = ["s1", "s2"].map(str::to_owned).into();
+    bench.rooms.budget = 1;
+    let of = |id, tenant, bytes| Header { bytes, ..row(id, tenant) };
+    bench.add([of(10, "a", 500), of(11, "b", 400)]);
+    bench.take(64);
+    bench.add([of(1, "s1", 600)]);
+    assert!(bench.take(64).is_empty());
+    assert_eq!(bench.schedule.why_not(MessageId(1)), Some(WhyNot::Bytes));
+    // The only place is taken, and by then there are enough bytes.
+    bench.schedule.took(vec![of(2, "s2", 1)], &mut bench.rooms, bench.now);
+    bench.flying(2, "s2");
+    bench.finish([10]);
+    bench.add([of(12, "c", 450)]);
+    assert!(bench.take(64).is_empty());
+    bench.finish([11]);
+    assert!(bench.take(64).is_empty(), "but for what is kept, 399 bytes are free");
+    bench.add([of(13, "d", 300)]);
+    assert_eq!(bench.take(64), [13]);
+    bench.finish([2]);
+    assert_eq!(bench.take(64), [1]);
+}
+
+#[test]
+fn a_stranger_whose_message_is_too_large_for_now_holds_up_no_smaller_one() {
+    let mut bench = Bench::of(Capacity { slots: 64, bytes: 1600, headers: 100 });
+    bench.rooms.strangers = (1..=4).map(|id| format!("s{id}")).collect();
+    let of = |id, bytes| Header { bytes, ..row(id, &format!("s{id}")) };
+    bench.add([of(1, 120)]);
+    bench.take(64);
+    bench.add([of(2, 150), of(3, 50), of(4, 150)]);
+    assert_eq!(bench.take(64), [3]);
+}
+
+#[test]
+fn a_row_that_is_found_amid_a_round_over_rows_in_flight_is_noted() {
+    let mut bench = Bench::new(64);
+    bench.add((1..=8).map(|id| row(id, "a")));
+    let taken = bench.take(64);
+    bench.schedule.clear();
+    let step: Vec<Header> = taken.iter().map(|id| row(*id, "a")).collect();
+    bench.schedule.met(&step, 8, &mut bench.rooms, bench.now);
+    assert!(bench.schedule.has_more());
+}
+
+#[test]
+fn slots_that_were_kept_for_others_are_taken_as_soon_as_nobody_else_wants_them() {
+    let mut bench = Bench::new(64);
+    bench.add((1..=200).map(|id| row(id, "busy")).chain([row(300, "quiet")]));
+    let taken = bench.take(64);
+    bench.finish(taken.into_iter().filter(|id| *id == 300));
+    bench.take(64);
+    bench.take(64);
+    bench.now = bench.schedule.next_opening().expect("slots are kept");
+    assert!(!bench.take(64).is_empty());
+    assert_eq!(bench.schedule.next_opening(), None);
+}
+
+#[test]
+fn strangers_get_more_slots_as_soon_as_nobody_else_wants_them() {
+    let mut bench = Bench::new(64);
+    bench.rooms.strangers = (1..=80).map(|id| format!("s{id}")).collect();
+    bench.add([row(100, "known")]);
+    bench.take(64);
+    let began = bench.now;
+    bench.now += Duration::from_millis(500);
+    bench.add((1..=80).map(|id| row(id, &format!("s{id}"))));
+    assert_eq!(bench.take(64).len(), 8);
+    assert_eq!(bench.schedule.next_opening(), Some(began + Duration::from_secs(1)));
+    bench.now = began + Duration::from_secs(1);
+    assert!(bench.take(64).len() > 8);
+}

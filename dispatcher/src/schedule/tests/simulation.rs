@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use outbox_schema::{Header, Lane, LaneLook, MessageId, WalkStart};
+use outbox_schema::{Header, Lane, LaneLook, MessageId, Revision, WalkStart};
 use tokio::time::Instant;
 
 use super::store::{Chance, Store};
 use crate::schedule::{Capacity, Rooms, Standing};
-use crate::schedule::{Schedule, Shows};
+use crate::schedule::{Schedule, Shows, WhyNot};
 
 const CAPACITY: Capacity = Capacity { slots: 16, bytes: 4000, headers: 48 };
 const PAGE: usize = 16;
@@ -21,13 +21,30 @@ const ROWS: usize = 100;
 /// What is under way between the poller and others.
 #[derive(Debug)]
 enum Call {
-    Look { from: WalkStart, unseen: Option<crate::schedule::Unseen> },
-    Lanes { from: Option<Lane> },
+    Look {
+        from: WalkStart,
+        unseen: Option<crate::schedule::Unseen>,
+    },
+    /// `counts`: the step is one of a round amid a backlog.
+    Lanes {
+        from: Option<Lane>,
+        counts: bool,
+    },
     Keys,
-    Feed { asked: Vec<LaneLook>, limit: u32 },
-    Claim { rows: Vec<Header> },
-    Send { row: Header },
-    Mark { row: Header, again: bool },
+    Feed {
+        asked: Vec<LaneLook>,
+        limit: u32,
+    },
+    Claim {
+        rows: Vec<Header>,
+    },
+    Send {
+        row: Header,
+    },
+    Mark {
+        row: Header,
+        again: bool,
+    },
 }
 
 /// Its answer, once it was carried out.
@@ -133,6 +150,8 @@ struct World {
     behind: WalkStart,
     backlog: bool,
     ring: Option<Lane>,
+    /// The rows without a key that looks have shown since this round over all lanes began, and their revisions.
+    shown: BTreeSet<(MessageId, Revision)>,
     /// The rule that a test leaves out.
     holds_back: bool,
     /// The most rows that a look has claimed.
@@ -155,6 +174,7 @@ impl World {
             behind: WalkStart::default(),
             backlog: false,
             ring: None,
+            shown: BTreeSet::new(),
             holds_back,
             unseen: 0,
             in_flight: BTreeMap::new(),
@@ -217,6 +237,26 @@ impl World {
         assert_eq!(waiting.in_flight, self.in_flight.len());
     }
 
+    /// What looks have shown in a whole round is known, but for what was left for a while.
+    fn check_round(&self) {
+        for (id, revision) in self.shown.iter().filter(|_| self.schedule.left_until.is_none()) {
+            let row = &self.store.rows[&id.0];
+            let is_due = row.pending && row.header.revision == *revision;
+            assert!(!is_due || self.schedule.why_not(*id).is_some(), "a whole round forgot {row:?}");
+        }
+    }
+
+    /// Of the first rows of keys, none waits without one that goes before it.
+    fn check_keys(&self, shown: &[Header]) {
+        let known = |row: &Header| self.schedule.why_not(row.id);
+        for rows in shown.chunk_by(|one, other| one.key == other.key && one.lane.channel == other.lane.channel) {
+            let missing = rows.iter().position(|row| known(row).is_none());
+            let waits = |row: &Header| known(row).is_some_and(|why| !matches!(why, WhyNot::InFlight | WhyNot::Held));
+            let last = rows.iter().rposition(waits);
+            assert!(missing.is_none_or(|missing| last.is_none_or(|last| last < missing)), "one overtakes: {rows:?}");
+        }
+    }
+
     /// The poller does what it can begin.
     fn poll(&mut self) {
         let now = self.now();
@@ -249,7 +289,10 @@ impl World {
             && !self.is_held(|call| matches!(call, Call::Lanes { .. }))
         {
             let from = self.ring.take();
-            self.begin(Call::Lanes { from });
+            if from.is_none() {
+                self.shown.clear();
+            }
+            self.begin(Call::Lanes { from, counts: self.backlog });
         }
     }
 
@@ -312,7 +355,7 @@ impl World {
                 let claimed = if few { self.store.claim(&headers) } else { Vec::new() };
                 Answer::Looked { headers, claimed }
             }
-            Call::Lanes { from } => {
+            Call::Lanes { from, .. } => {
                 let (headers, next) = self.store.next_lanes(from.as_ref(), 2, EACH as usize);
                 Answer::Lanes { headers, next }
             }
@@ -331,6 +374,12 @@ impl World {
     /// The poller hears an answer. What looks of an earlier term brought is of no use.
     fn hear(&mut self, one: Underway) {
         let (now, current) = (self.now(), one.term == self.term);
+        if let Some(Answer::Looked { headers, .. } | Answer::Lanes { headers, .. } | Answer::Headers(headers)) =
+            &one.answer
+            && current
+        {
+            self.shown.extend(headers.iter().filter(|row| row.key.is_none()).map(|row| (row.id, row.revision)));
+        }
         match (one.call, one.answer.expect("it was carried out")) {
             (Call::Look { from, unseen }, Answer::Looked { headers, claimed }) => {
                 self.unseen = self.unseen.max(claimed.len());
@@ -344,19 +393,49 @@ impl World {
                     self.schedule.add(left, Shows::Newest, &mut self.receivers, now);
                 }
             }
-            (Call::Lanes { .. }, Answer::Lanes { headers, next }) if current => {
+            (Call::Lanes { counts, .. }, Answer::Lanes { headers, next }) if current => {
                 self.schedule.met(&headers, EACH, &mut self.receivers, now);
-                if !self.backlog {
+                if !self.backlog || !counts {
                     return;
                 }
                 let whole_round = next.is_none() && !self.schedule.skipped();
                 self.ring = next;
                 if whole_round && !self.schedule.has_more() {
+                    self.check_round();
                     (self.backlog, self.behind) = (false, WalkStart::default());
                 }
             }
             (Call::Keys, Answer::Headers(headers)) if current => {
-                self.schedule.heads(headers, &mut self.receivers, now);
+                if std::env::var("TRACE").is_ok() {
+                    eprintln!(
+                        "keys {:?} {:?}",
+                        headers
+                            .iter()
+                            .map(|r| (r.id.0, r.revision.0, r.key.clone(), self.schedule.why_not(r.id)))
+                            .collect::<Vec<_>>(),
+                        self.schedule
+                            .keys
+                            .iter()
+                            .map(|(k, g)| (k.clone(), g.through, g.waiting.keys().collect::<Vec<_>>()))
+                            .collect::<Vec<_>>()
+                    );
+                }
+                self.schedule.heads(headers.clone(), &mut self.receivers, now);
+                if std::env::var("TRACE").is_ok() {
+                    eprintln!(
+                        "aftr {:?} {:?}",
+                        headers
+                            .iter()
+                            .map(|r| (r.id.0, r.revision.0, r.key.clone(), self.schedule.why_not(r.id)))
+                            .collect::<Vec<_>>(),
+                        self.schedule
+                            .keys
+                            .iter()
+                            .map(|(k, g)| (k.clone(), g.through, g.waiting.keys().collect::<Vec<_>>()))
+                            .collect::<Vec<_>>()
+                    );
+                }
+                self.check_keys(&headers);
             }
             (Call::Feed { asked, limit }, Answer::Headers(headers)) if current => {
                 self.schedule.fed(&asked, limit, headers, &mut self.receivers, now);
@@ -396,10 +475,9 @@ impl World {
         // A look that passes over lanes has not seen all there is.
         let seen = if self.backlog || passed_over { WalkStart::default() } else { from };
         let added = self.schedule.add(headers, Shows::AllUpTo(seen), &mut self.receivers, now);
-        let skipped = self.schedule.skipped();
         if self.backlog {
             self.behind = start_at(moment);
-        } else if skipped || added.passed_over > 0 {
+        } else if self.schedule.skipped() || added.passed_over > 0 {
             (self.backlog, self.ring) = (true, None);
             self.behind = start_at(moment);
         } else {
@@ -418,6 +496,7 @@ impl World {
     fn hand_over(&mut self) {
         self.term += 1;
         (self.backlog, self.behind, self.ring) = (false, WalkStart::default(), None);
+        self.shown.clear();
         self.held_back.clear();
         if self.chance.one_in(2) {
             self.schedule.clear();
