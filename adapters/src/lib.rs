@@ -1,13 +1,16 @@
 //! How the program reaches other systems: destinations (http, fcm), leases (redis, table) and hints (redis).
 
 pub mod adapter;
+mod common;
 pub mod fcm;
 mod hints;
 pub mod http;
 mod lease;
 mod retry_after;
 mod setup;
+pub mod shape;
 mod transport;
+pub mod values;
 mod witness;
 
 pub use adapter::{About, Adapter, Answer, Delivery, Permit};

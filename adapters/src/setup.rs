@@ -36,6 +36,11 @@ pub enum TlsRoots {
     None,
 }
 
+impl TlsRoots {
+    /// The words of the settings.
+    pub(crate) const WORDS: [(&str, Self); 2] = [("system", Self::System), ("none", Self::None)];
+}
+
 /// Names the channel in errors about its settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup<'a> {

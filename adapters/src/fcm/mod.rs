@@ -1,11 +1,12 @@
 //! Delivery over the FCM HTTP v1 API: `POST {base_url}/v1/projects/{project}/messages:send`
 //! (<https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send>).
 //!
-//! `request` makes the body, `key_file` reads the key of a service account, `token` keeps the access token, `response`
-//! decides what an answer means. FCM has no idempotency key. So a repeated request carries ids that make it replace the
-//! first one on the device.
+//! `kind` reads the settings of a channel, `request` makes the body, `key_file` reads the key of a service account, `token`
+//! keeps the access token, `response` decides what an answer means. FCM has no idempotency key. So a repeated request carries
+//! ids that make it replace the first one on the device.
 
 mod key_file;
+mod kind;
 mod refusals;
 mod request;
 mod response;
@@ -36,6 +37,7 @@ use crate::transport::network::tls::Tls;
 use crate::transport::no_answer::NoAnswer;
 use crate::witness::Witness;
 
+pub use self::kind::{DEFAULTS, SHAPES, read_settings};
 pub use self::response::RETRY_FLOOR;
 pub use self::settings::Settings;
 

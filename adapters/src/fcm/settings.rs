@@ -1,4 +1,4 @@
-//! The settings of a channel of kind `fcm`: `[channels.NAME]`. The dispatcher reads and checks them (`config/check/channel.rs`).
+//! The settings of a channel of kind `fcm`: `[channels.NAME]`. `kind` reads them.
 
 use std::time::Duration;
 

@@ -74,7 +74,7 @@ pub fn check_header(name: &str, value: &str, idempotency_key: IdempotencyKey) ->
 ///
 /// # Errors
 /// No row may set it.
-pub fn check_row_header(name: &str) -> Result<(), String> {
+pub(super) fn check_row_header(name: &str) -> Result<(), String> {
     parse(name, "").and_then(|(name, _)| of_rows(&name))
 }
 
@@ -95,7 +95,7 @@ fn of_rows(name: &HeaderName) -> Result<(), String> {
 ///
 /// # Errors
 /// The header that another setting sets already, or what keeps the headers from being those of an event.
-pub fn check_headers(settings: &Settings) -> Result<(), String> {
+pub(super) fn check_headers(settings: &Settings) -> Result<(), String> {
     of_channel(settings).map(drop)
 }
 

@@ -1,10 +1,12 @@
 //! Delivery over HTTP: the payload is the body, unchanged.
 //!
-//! `request` makes the request, `cloudevents` makes an event of it, `signing` signs it, and `response` decides what its
-//! answer means. An answer 2xx means delivered, whatever becomes of its body. Redirects are never followed.
+//! `kind` reads the settings of a channel, `request` makes the request, `cloudevents` makes an event of it, `signing` signs
+//! it, and `response` decides what its answer means. An answer 2xx means delivered, whatever becomes of its body. Redirects are
+//! never followed.
 
 mod cloudevents;
 mod headers;
+mod kind;
 mod request;
 mod response;
 mod rules;
@@ -21,12 +23,13 @@ use outbox_schema::{DeadReason, Outcome};
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-pub use self::headers::{CLIENT_HEADER, check_header, check_headers, check_row_header};
+pub use self::headers::{CLIENT_HEADER, check_header};
+pub use self::kind::{DEFAULTS, SHAPES, read_settings};
 use self::rules::Rules;
 pub use self::settings::{
     Auth, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings, Targets,
 };
-pub use self::statuses::{STATUSES, Statuses, check_statuses};
+pub use self::statuses::Statuses;
 use crate::adapter::{About, Adapter, Answer, Delivery};
 use crate::retry_after::busy_for;
 use crate::setup::{Setup, SetupError, connect_patience, kept, origin};

@@ -1,4 +1,4 @@
-//! The settings of a channel of kind `http`: `[channels.NAME]`. The dispatcher reads and checks them (`config/check/channel.rs`).
+//! The settings of a channel of kind `http`: `[channels.NAME]`. `kind` reads them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -135,6 +135,11 @@ pub enum Targets {
     Paths,
 }
 
+impl Targets {
+    /// The words of the settings.
+    pub(super) const WORDS: [(&str, Self); 2] = [("any", Self::Any), ("paths", Self::Paths)];
+}
+
 /// Where the credential of a channel goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthTo {
@@ -142,6 +147,11 @@ pub enum AuthTo {
     BaseUrl,
     /// Every URL that a row names.
     Any,
+}
+
+impl AuthTo {
+    /// The words of the settings.
+    pub(super) const WORDS: [(&str, Self); 2] = [("base_url", Self::BaseUrl), ("any", Self::Any)];
 }
 
 /// Methods that can carry a message.
@@ -153,6 +163,11 @@ pub enum Method {
     Put,
     /// `PATCH`
     Patch,
+}
+
+impl Method {
+    /// The words of the settings.
+    pub(super) const WORDS: [(&str, Self); 3] = [("POST", Self::Post), ("PUT", Self::Put), ("PATCH", Self::Patch)];
 }
 
 /// How the idempotency key is sent: the header `Idempotency-Key`
@@ -167,6 +182,11 @@ pub enum IdempotencyKey {
     Off,
 }
 
+impl IdempotencyKey {
+    /// The words of the settings.
+    pub(super) const WORDS: [(&str, Self); 3] = [("quoted", Self::Quoted), ("bare", Self::Bare), ("off", Self::Off)];
+}
+
 /// What of the payload is the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
@@ -174,6 +194,11 @@ pub enum Body {
     Json,
     /// The text of the payload, which is a JSON string: XML, a form, or a body that was signed.
     Text,
+}
+
+impl Body {
+    /// The words of the settings.
+    pub(super) const WORDS: [(&str, Self); 2] = [("json", Self::Json), ("text", Self::Text)];
 }
 
 /// Whether messages are sent as events of `CloudEvents` 1.0.
@@ -185,6 +210,12 @@ pub enum CloudEvents {
     Binary,
     /// Events in structured mode: the body is the whole event in JSON, with the payload as its data.
     Structured,
+}
+
+impl CloudEvents {
+    /// The words of the settings.
+    pub(super) const WORDS: [(&str, Self); 3] =
+        [("off", Self::Off), ("binary", Self::Binary), ("structured", Self::Structured)];
 }
 
 /// The credential of a channel.

@@ -5,7 +5,7 @@ use std::fmt;
 use hyper::StatusCode;
 
 /// The texts that [`Statuses::parse`] accepts in a list, in words.
-pub const STATUSES: &str = "a list of statuses from 300 to 599, or of \"3xx\", \"4xx\" and \"5xx\"";
+pub(super) const STATUSES: &str = "a list of statuses from 300 to 599, or of \"3xx\", \"4xx\" and \"5xx\"";
 
 /// One status of a failure, or all of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl fmt::Display for Statuses {
 ///
 /// # Errors
 /// The statuses that stand in both lists.
-pub fn check_statuses(one: &[Statuses], other: &[Statuses]) -> Result<(), Statuses> {
+pub(super) fn check_statuses(one: &[Statuses], other: &[Statuses]) -> Result<(), Statuses> {
     one.iter().find(|statuses| other.contains(statuses)).map_or(Ok(()), |both| Err(*both))
 }
 

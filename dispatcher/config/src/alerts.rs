@@ -32,6 +32,9 @@ pub enum AlertFormat {
 }
 
 impl AlertFormat {
+    /// The words of the settings.
+    pub(super) const WORDS: [(&str, Self); 2] = [("slack", Self::Slack), ("json", Self::Json)];
+
     /// The word in the settings.
     pub fn as_str(self) -> &'static str {
         match self {

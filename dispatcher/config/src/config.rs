@@ -10,7 +10,7 @@ use super::setting::{Origin, Setting};
 use super::settings::Settings;
 use super::{first_try, key, known};
 
-/// All settings, checked. [`DEFAULTS`](super::DEFAULTS) has the meaning, the default and the allowed values of each.
+/// All settings, checked. `docs/settings.md` has the meaning, the default and the allowed values of each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// The database of the outbox.
@@ -69,7 +69,7 @@ impl Config {
 
     /// The keys of all settings but those of channels, such as `lease.ttl`.
     pub fn fixed_keys() -> Vec<String> {
-        known::KNOWN.fixed.iter().map(|(key, _)| key.to_string()).collect()
+        known::KNOWN.fixed().map(|(key, _)| key.to_string()).collect()
     }
 
     /// The keys of all settings, with those of the configured channels.

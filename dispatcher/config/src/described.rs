@@ -1,12 +1,8 @@
-//! The default file for people: each key with its default and the comment above it.
+//! A file of defaults for people: each key with its default and the comment above it.
 
-use super::known::DEFAULTS;
-
-/// The section of the channel that exists where none is configured. It describes no keys of its own.
-const FALLBACK: &str = "channels.http";
-
-/// A key of the default file.
+/// A key of a file of defaults.
 pub(super) struct Described {
+    /// Its section. Empty for a key before the first.
     pub(super) section: &'static str,
     pub(super) name: &'static str,
     /// The default, as TOML.
@@ -14,18 +10,10 @@ pub(super) struct Described {
     pub(super) comment: String,
 }
 
-impl Described {
-    /// The part of the comment that says what is allowed, if it does.
-    pub(super) fn allowed(&self) -> Option<&str> {
-        let (_, allowed) = self.comment.split_once("Allowed: ")?;
-        Some(allowed.split(';').next().unwrap_or(allowed).trim_end_matches('.'))
-    }
-}
-
 /// All keys, in the order of the file.
-pub(super) fn described() -> Vec<Described> {
+pub(super) fn described(file: &'static str) -> Vec<Described> {
     let (mut keys, mut section, mut comment) = (Vec::new(), "", Vec::new());
-    for line in DEFAULTS.lines() {
+    for line in file.lines() {
         if let Some(text) = line.strip_prefix('#') {
             comment.push(text.trim());
         } else if let Some(name) = line.strip_prefix('[') {
@@ -38,6 +26,5 @@ pub(super) fn described() -> Vec<Described> {
             comment.clear();
         }
     }
-    keys.retain(|key| key.section != FALLBACK);
     keys
 }

@@ -1,9 +1,10 @@
-//! Settings: the documented defaults ([`DEFAULTS`]), then a file, then the environment, then flags.
+//! Settings: the documented defaults (`defaults.toml`), then a file, then the environment, then flags.
 //!
 //! Nothing is guessed and nothing is ignored. An unknown key and a value that is not allowed are refused, with their
 //! place and with what is allowed. All of them are reported at once. No secret is ever shown.
 
 mod alerts;
+mod allowed;
 pub(crate) mod channel;
 mod check;
 mod config;
@@ -15,9 +16,11 @@ mod first_try;
 mod key;
 mod known;
 mod lease_times;
+mod lengths;
 mod load;
 mod merge;
 mod outcome_targets;
+mod parse;
 mod problem;
 mod read;
 mod schema;
@@ -25,9 +28,11 @@ mod secret;
 mod sections;
 mod setting;
 mod settings;
+mod shapes;
 mod shared;
 mod show;
 mod source;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod units;
@@ -38,7 +43,6 @@ pub use alerts::{AlertFormat, AlertsConfig, DeadRate};
 pub use channel::{ChannelConfig, ChannelKind, RetryConfig};
 pub use check::is_on_loopback;
 pub use config::Config;
-pub use known::DEFAULTS;
 pub use lease_times::{LeaseTimes, campaign_interval};
 pub use outbox_schema::Dialect;
 pub use outcome_targets::OutcomeTargets;

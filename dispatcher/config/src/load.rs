@@ -39,7 +39,7 @@ impl Config {
     /// Loads the settings whose keys are `wanted`.
     fn of(sources: &Sources, wanted: impl Fn(&key::Key) -> bool) -> Result<Self, ConfigError> {
         let mut problems = Vec::new();
-        let known: Vec<_> = known::KNOWN.fixed.iter().map(|(key, _)| key.clone()).collect();
+        let known: Vec<_> = known::KNOWN.fixed().map(|(key, _)| key).collect();
         let mut givens = source::gather(sources, &known, &mut problems);
         givens.retain(|key, _| wanted(key));
         let settings = merge::complete(givens, &mut problems);
@@ -47,6 +47,6 @@ impl Config {
         let no_default_database = first_try::refusal(&settings, file);
         let config = check::config(settings, no_default_database, &mut problems);
         problem::in_order(&mut problems);
-        config.filter(|_| problems.is_empty()).ok_or(ConfigError { problems })
+        config.ok().filter(|_| problems.is_empty()).ok_or(ConfigError { problems })
     }
 }

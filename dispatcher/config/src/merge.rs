@@ -2,6 +2,7 @@
 
 use toml::Value;
 
+use super::allowed::allowed;
 use super::key::Key;
 use super::known::{KNOWN, Kind, retry_section};
 use super::problem::Problem;
@@ -13,8 +14,8 @@ use super::unknown::{unknown, unknown_of_channel};
 /// Puts the given values over the defaults. Reports every unknown key.
 pub(super) fn complete(mut givens: Givens, problems: &mut Vec<Problem>) -> Settings {
     let mut settings = Settings::default();
-    for (key, default) in &KNOWN.fixed {
-        settings.take(key, default, &Origin::Default, &mut givens);
+    for (key, row) in KNOWN.fixed() {
+        settings.take(&key, row, &row.default, &Origin::Default, &mut givens);
     }
     settle_derived(&mut settings);
     givens.retain(|key, given| !key.is_channels() || !matches!(&given.value, Raw::Typed(Value::Table(_))));
@@ -64,32 +65,34 @@ fn complete_channel(name: &str, settings: &mut Settings, givens: &mut Givens, pr
         givens.retain(|key, _| key.channel() != Some(name));
         return;
     };
-    for (key, default) in KNOWN.template(kind) {
-        settings.take(&section.child(key), default, &Origin::Default, givens);
+    for row in KNOWN.own(kind) {
+        settings.take(&section.child(row.name), row, &row.default, &Origin::Default, givens);
     }
-    for key in KNOWN.inherited(kind) {
-        let source = retry_section().child(key);
+    for row in KNOWN.inherited(kind) {
+        let source = retry_section().child(row.name);
         // The setting is absent where `[retry]` holds a table in its place. That is reported there.
         let Some(Setting { value, .. }) = settings.get(&source).cloned() else { continue };
-        settings.take(&section.child(key), &value, &Origin::Follows(source), givens);
+        settings.take(&section.child(row.name), row, &value, &Origin::Follows(source), givens);
     }
     let unknown: Vec<_> = givens.extract_if(.., |key, _| key.channel() == Some(name)).collect();
     problems.extend(unknown.iter().map(|(key, given)| unknown_of_channel(key, given, &section, kind)));
 }
 
 fn take_kind(section: &Key, settings: &mut Settings, givens: &mut Givens, problems: &mut Vec<Problem>) -> Option<Kind> {
-    let key = section.child("kind");
+    let row = &KNOWN.kind;
+    let key = section.child(row.name);
     let Some(given) = givens.remove(&key) else {
         let origin = givens.iter().find(|(key, _)| key.channel() == section.channel()).map(|(_, given)| &given.origin);
-        let advice = "is missing: every channel says what it is, kind = \"http\" or kind = \"fcm\"";
+        let kinds = Kind::ALL.map(|kind| format!("kind = \"{}\"", kind.as_str())).join(" or ");
+        let advice = format!("is missing: every channel says what it is, {kinds}");
         problems.push(Problem::with_key(origin.unwrap_or(&Origin::Default), key, advice));
         return None;
     };
-    let setting = Setting { key, value: typed(given.value, &Value::String(String::new())), origin: given.origin };
+    let setting = Setting { key, value: typed(given.value, &row.default), origin: given.origin, row };
     let kind = setting.value.as_str().and_then(Kind::named);
     match kind {
         Some(_) => settings.0.push(setting),
-        None => problems.push(Problem::with_value(&setting, "allowed is \"http\" or \"fcm\"")),
+        None => problems.push(Problem::with_value(&setting, format!("allowed is {}", allowed(row.shape)))),
     }
     kind
 }

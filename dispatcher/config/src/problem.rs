@@ -53,7 +53,7 @@ impl Problem {
         Self {
             origin: setting.origin.place(),
             key: setting.key.to_string(),
-            value: Some(setting.shown()),
+            value: Some(setting.shown().to_string()),
             advice: advice.into(),
         }
     }

@@ -1,21 +1,16 @@
-//! The settings file as a JSON Schema, for editors that complete and check TOML. It knows what the default file knows.
+//! The settings file as a JSON Schema, for editors that complete and check TOML. It knows what the table of settings knows.
 //! Only the program checks what has to fit together.
 
+use outbox_adapters::shape::{Item, Shape};
 use serde_json::{Map, Value, json};
-use toml::Table;
 
-use super::described::{Described, described};
-use super::known::{KNOWN, Kind, TEMPLATES};
+use super::known::{KNOWN, Kind, Row};
 
 /// The JSON Schema, draft 2020-12, of `outbox.toml`.
 pub fn schema() -> Value {
-    let keys = described();
-    let mut sections = Map::new();
-    for key in keys.iter().filter(|key| !key.section.starts_with(TEMPLATES)) {
-        let section = sections.entry(key.section).or_insert_with(|| table(&Map::new()));
-        section["properties"][key.name] = property(key);
-    }
-    let kinds: Vec<Value> = Kind::ALL.into_iter().map(|kind| channel(kind, &keys)).collect();
+    let section = |rows: &[Row]| table(&rows.iter().map(property).collect());
+    let mut sections: Map<_, _> = KNOWN.sections.iter().map(|(key, rows)| (key.to_string(), section(rows))).collect();
+    let kinds: Vec<Value> = Kind::ALL.into_iter().map(channel).collect();
     let channels = json!({
         "description": "The ways out, by the names that rows give.",
         "type": "object",
@@ -35,69 +30,57 @@ fn table(properties: &Map<String, Value>) -> Value {
 }
 
 /// The schema of a channel of one kind. It has the keys of `[retry]` that the kind inherits.
-fn channel(kind: Kind, keys: &[Described]) -> Value {
-    let template = format!("{TEMPLATES}.{}", kind.as_str());
-    let mut properties = Map::new();
-    properties.insert("kind".to_owned(), json!({ "description": "How it is reached.", "const": kind.as_str() }));
-    let own = keys.iter().filter(|key| key.section == template);
-    let inherited: Vec<&str> = KNOWN.inherited(kind).collect();
-    let inherited = keys.iter().filter(|key| key.section == "retry" && inherited.contains(&key.name));
-    properties.extend(own.chain(inherited).map(|key| (key.name.to_owned(), property(key))));
+fn channel(kind: Kind) -> Value {
+    let mut properties: Map<_, _> = KNOWN.of_kind(kind).map(property).collect();
+    let name = json!({ "description": KNOWN.kind.meaning, "const": kind.as_str() });
+    properties.insert(KNOWN.kind.name.to_owned(), name);
     let mut channel = table(&properties);
     channel["required"] = json!(["kind"]);
     channel
 }
 
-fn property(key: &Described) -> Value {
-    // The line comes from a file that every test reads.
-    let line: Table = format!("default = {}", key.default).parse().expect("a line of defaults.toml is TOML");
-    let default = &line["default"];
-    let mut property = shape(default, key);
-    property["description"] = json!(key.comment);
-    property["default"] = json!(default);
-    property
+fn property(row: &Row) -> (String, Value) {
+    let mut property = shape(row);
+    property["description"] = json!(row.description());
+    property["default"] = json!(row.default);
+    (row.name.to_owned(), property)
 }
 
-/// The schema of a value: its type is that of the default, and its comment says what is allowed.
-fn shape(default: &toml::Value, key: &Described) -> Value {
-    use toml::Value as Toml;
-    let range = key.allowed().and_then(range);
-    match (default, range, key.name) {
-        (_, _, "auth") => auth(),
-        (_, _, "url") if key.section == "alerts" => secret(),
-        (_, _, "on_dead" | "on_success") => {
-            let text = json!({ "type": "string" });
-            table(&Map::from_iter(["channel", "target"].map(|name| (name.to_owned(), text.clone()))))
+/// The schema of a value of the shape that the setting may have.
+fn shape(row: &Row) -> Value {
+    let text = json!({ "type": "string" });
+    match row.shape {
+        Shape::Flag => json!({ "type": "boolean" }),
+        Shape::Word(words) => {
+            let none = row.default.as_str().filter(|default| default.is_empty());
+            json!({ "enum": words.iter().copied().chain(none).collect::<Vec<_>>() })
         }
-        (_, _, "headers") => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
-        (_, _, "signing_keys") => json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": secret() }] }),
-        (_, _, "ports") => {
-            let port = json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX });
-            json!({ "anyOf": [port, { "type": "array", "items": port }] })
+        Shape::Whole(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
+        Shape::Number(low, high) => json!({ "type": "number", "minimum": low, "maximum": high }),
+        Shape::Time(..) | Shape::TimeOr { .. } | Shape::Size(..) | Shape::Text(_) | Shape::File | Shape::Token => text,
+        Shape::SecretUrl(_) => secret(),
+        Shape::List { item, .. } => one_or_more(&self::item(item), &self::item(item)),
+        // A single one that is kept elsewhere stands in a list too.
+        Shape::Secrets { .. } => one_or_more(&text, &secret()),
+        Shape::Auth => auth(),
+        Shape::Headers => json!({ "type": "object", "additionalProperties": text }),
+        Shape::Outcome => table(&Map::from_iter(["channel", "target"].map(|name| (name.to_owned(), text.clone())))),
+    }
+}
+
+/// The schema of a list, and of a single item.
+fn one_or_more(one: &Value, item: &Value) -> Value {
+    json!({ "anyOf": [one, { "type": "array", "items": item }] })
+}
+
+fn item(item: Item) -> Value {
+    let whole = |(low, high): (u16, u16)| json!({ "type": "integer", "minimum": low, "maximum": high });
+    match item {
+        Item::Text(_) => json!({ "type": "string" }),
+        Item::Whole(low, high) => whole((low, high)),
+        Item::Code { range, pattern, .. } => {
+            json!({ "anyOf": [whole(range), { "type": "string", "pattern": pattern }] })
         }
-        (_, _, "retry_statuses" | "dead_statuses" | "known_statuses") => {
-            let status = json!({ "type": "integer", "minimum": 300, "maximum": 599 });
-            let status = json!({ "anyOf": [status, { "type": "string", "pattern": "^[345](xx|[0-9][0-9])$" }] });
-            json!({ "anyOf": [status, { "type": "array", "items": status }] })
-        }
-        (Toml::Integer(_), Some((low, high)), _) => json!({ "type": "integer", "minimum": low, "maximum": high }),
-        (Toml::Float(_), Some((low, high)), _) => json!({ "type": "number", "minimum": low, "maximum": high }),
-        (Toml::Integer(_), None, _) => json!({ "type": "integer" }),
-        (Toml::Float(_), None, _) => json!({ "type": "number" }),
-        (Toml::Boolean(_), ..) => json!({ "type": "boolean" }),
-        (Toml::Array(_), ..) => {
-            let text = json!({ "type": "string" });
-            json!({ "anyOf": [text, { "type": "array", "items": text }] })
-        }
-        (Toml::Table(_), ..) => json!({ "type": "object" }),
-        (Toml::String(text), ..) => match key.allowed().and_then(words) {
-            Some(mut words) => {
-                words.extend(Some(text.as_str()).filter(|text| text.is_empty()));
-                json!({ "enum": words })
-            }
-            None => json!({ "type": "string" }),
-        },
-        (Toml::Datetime(_), ..) => json!({ "type": "string" }),
     }
 }
 
@@ -123,17 +106,4 @@ fn record(fields: &[(&str, &Value)]) -> Value {
     let mut record = table(&fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).clone())).collect());
     record["required"] = fields.iter().map(|(name, _)| *name).collect();
     record
-}
-
-/// The range in a text such as `a whole number from 1 to 9`.
-fn range(allowed: &str) -> Option<(i64, i64)> {
-    let bounds = allowed.strip_prefix("a whole number from ").or_else(|| allowed.strip_prefix("a number from "))?;
-    let (low, high) = bounds.split_once(" to ")?;
-    Some((low.parse().ok()?, high.parse().ok()?))
-}
-
-/// The words in a text such as `"one", "another" or "a third"`.
-fn words(allowed: &str) -> Option<Vec<&str>> {
-    let word = |text| str::strip_suffix(str::strip_prefix(text, '"')?, '"');
-    allowed.split(" or ").flat_map(|part| part.split(", ")).map(word).collect()
 }

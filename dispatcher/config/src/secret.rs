@@ -4,9 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use outbox_adapters::http::{Secret, SecretPlace};
+use outbox_adapters::shape::Shape;
 use toml::Value;
-
-use super::key::Key;
 
 /// The text in place of a secret.
 pub(super) const HIDDEN: &str = "***";
@@ -81,21 +80,27 @@ pub(super) fn parse(name: &str, value: Option<&Value>) -> Result<Secret, String>
     }
 }
 
-/// Whether no part of the value of `key` may be shown.
-pub(super) fn is_secret(key: &Key) -> bool {
-    let parts: Vec<&str> = key.parts().iter().map(String::as_str).collect();
-    match parts.as_slice() {
-        ["channels", _, "auth" | "signing_keys", .., "env" | "file"]
-        | ["alerts", "url", "env" | "file"]
-        | ["channels", _, "auth", "basic", "user"]
-        | ["channels", _, "auth", "header", "name"] => false,
-        ["channels", _, "headers", name] => is_secret_header(name),
+/// Whether nothing may be shown of what stands at `path` in a setting of this shape. The path leads into a table.
+pub(super) fn is_secret(shape: Shape, path: &[String]) -> bool {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    match shape {
+        Shape::Token => true,
+        Shape::SecretUrl(_) => !matches!(path.as_slice(), ["env" | "file"]),
+        Shape::Secrets { .. } => !matches!(path.as_slice(), [.., "env" | "file"]),
+        Shape::Auth => !matches!(path.as_slice(), [.., "env" | "file"] | ["basic", "user"] | ["header", "name"]),
+        Shape::Headers => path.len() != 1 || is_secret_header(path[0]),
         // A target may be one, as the URLs of chat rooms are.
-        ["channels", _, "on_dead" | "on_success", "target"]
-        | ["admin", "token" | "read_token" | "metrics_token", ..]
-        | ["alerts", "url", ..]
-        | ["channels", _, "auth" | "headers" | "signing_keys", ..] => true,
-        _ => false,
+        Shape::Outcome => path == ["target"],
+        Shape::Flag
+        | Shape::Word(_)
+        | Shape::Whole(..)
+        | Shape::Number(..)
+        | Shape::Time(..)
+        | Shape::TimeOr { .. }
+        | Shape::Size(..)
+        | Shape::Text(_)
+        | Shape::File
+        | Shape::List { .. } => false,
     }
 }
 
@@ -112,23 +117,24 @@ pub(super) fn is_key(text: &str) -> bool {
     text.contains('\n') || text.contains("-----BEGIN") || text.contains("\"private_key\"") || text.starts_with(encoded)
 }
 
-/// The value as TOML, with every secret hidden.
-pub(super) fn shown(key: &Key, value: &Value) -> Value {
+/// The value at `path` in a setting of this shape, as TOML with every secret hidden.
+pub(super) fn shown(shape: Shape, path: &[String], value: &Value) -> Value {
     let hideable = match value {
         Value::String(text) => !text.is_empty(),
         // These are checked piece by piece: some pieces say only where a secret is kept.
         Value::Array(_) | Value::Table(_) => false,
         Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => true,
     };
-    if hideable && is_secret(key) {
+    if hideable && is_secret(shape, path) {
         return Value::String(HIDDEN.to_owned());
     }
     match value {
         Value::String(text) if is_key(text) => Value::String(HIDDEN.to_owned()),
         Value::String(text) => Value::String(without_password(text)),
-        Value::Array(items) => Value::Array(items.iter().map(|item| shown(key, item)).collect()),
+        Value::Array(items) => Value::Array(items.iter().map(|item| shown(shape, path, item)).collect()),
         Value::Table(items) => {
-            Value::Table(items.iter().map(|(name, item)| (name.clone(), shown(&key.child(name), item))).collect())
+            let at = |name: &String| [path, std::slice::from_ref(name)].concat();
+            Value::Table(items.iter().map(|(name, item)| (name.clone(), shown(shape, &at(name), item))).collect())
         }
         Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => value.clone(),
     }
@@ -201,6 +207,8 @@ fn means_a_secret(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use outbox_adapters::shape::Text;
+
     use super::*;
 
     #[test]
@@ -229,26 +237,32 @@ mod tests {
 
     #[test]
     fn tokens_and_credentials_are_hidden_but_not_where_they_come_from() {
-        let hidden = |key: &str| shown(&Key::dotted(key), &Value::String("s3cret".into())).as_str() == Some(HIDDEN);
-        for key in [
-            "admin.token",
-            "admin.read_token",
-            "admin.metrics_token",
-            "channels.hook.auth.bearer",
-            "channels.hook.auth",
-            "channels.hook.headers.X-Api-Key",
-            "channels.hook.signing_keys",
-            "alerts.url",
+        let hidden = |shape: Shape, path: &[&str]| {
+            let path: Vec<String> = path.iter().map(|part| (*part).to_owned()).collect();
+            shown(shape, &path, &Value::String("s3cret".into())).as_str() == Some(HIDDEN)
+        };
+        let (list, url) = (Shape::Secrets { allowed: "" }, Shape::SecretUrl(Text::new("", |_| Ok(()))));
+        for (shape, path) in [
+            (Shape::Token, &[][..]),
+            (Shape::Auth, &["bearer"]),
+            (Shape::Auth, &[]),
+            (Shape::Headers, &["X-Api-Key"]),
+            (Shape::Outcome, &["target"]),
+            (list, &[]),
+            (url, &[]),
         ] {
-            assert!(hidden(key), "{key}");
+            assert!(hidden(shape, path), "{shape:?} {path:?}");
         }
-        for key in [
-            "channels.hook.auth.bearer.env",
-            "channels.hook.auth.basic.user",
-            "channels.hook.headers.X-Source",
-            "alerts.url.file",
+        for (shape, path) in [
+            (Shape::Auth, &["bearer", "env"][..]),
+            (Shape::Auth, &["basic", "user"]),
+            (Shape::Headers, &["X-Source"]),
+            (Shape::Outcome, &["channel"]),
+            (list, &["env"]),
+            (url, &["file"]),
+            (Shape::File, &[]),
         ] {
-            assert!(!hidden(key), "{key}");
+            assert!(!hidden(shape, path), "{shape:?} {path:?}");
         }
         assert_eq!(format!("{:?}", SecretText::new("s3cret")), HIDDEN);
     }

@@ -83,6 +83,9 @@ pub enum Wakeup {
 }
 
 impl Wakeup {
+    /// The words of the settings.
+    pub(super) const WORDS: [(&str, Self); 3] = [("notify", Self::Notify), ("redis", Self::Redis), ("off", Self::Off)];
+
     /// The word in the settings.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -146,4 +149,9 @@ pub enum LogFormat {
     Text,
     /// One JSON object per line.
     Json,
+}
+
+impl LogFormat {
+    /// The words of the settings.
+    pub(super) const WORDS: [(&str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use toml::Value;
 
 use super::key::Key;
+use super::known::Row;
 use super::secret;
 
 /// The origin of a value.
@@ -33,18 +34,42 @@ impl Origin {
     }
 }
 
-/// One effective setting.
-#[derive(Clone, PartialEq)]
+/// One effective setting, or one value of a setting that is a table.
+#[derive(Clone)]
 pub(super) struct Setting {
     pub(super) key: Key,
     pub(super) value: Value,
     pub(super) origin: Origin,
+    /// The setting in the table of all settings.
+    pub(super) row: &'static Row,
 }
 
 impl Setting {
-    /// The value as TOML, without secrets.
-    pub(super) fn shown(&self) -> String {
-        secret::shown(&self.key, &self.value).to_string()
+    /// Whether the value follows from another setting, which is the one to refuse.
+    pub(super) fn follows(&self) -> bool {
+        matches!(self.origin, Origin::Follows(_))
+    }
+
+    /// Whether nothing of the value may be shown.
+    pub(super) fn is_secret(&self) -> bool {
+        secret::is_secret(self.row.shape, self.path())
+    }
+
+    /// The value without secrets.
+    pub(super) fn shown(&self) -> Value {
+        secret::shown(self.row.shape, self.path(), &self.value)
+    }
+
+    /// Where the value stands in the setting, where that is a table.
+    fn path(&self) -> &[String] {
+        &self.key.parts()[if self.key.channel().is_some() { 3 } else { 2 }..]
+    }
+}
+
+/// The key says what the setting may be.
+impl PartialEq for Setting {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.key, &self.value, &self.origin) == (&other.key, &other.value, &other.origin)
     }
 }
 

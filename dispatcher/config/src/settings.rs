@@ -3,6 +3,7 @@
 use toml::{Table, Value};
 
 use super::key::Key;
+use super::known::Row;
 use super::setting::{Origin, Setting};
 use super::source::{GivenValue, Givens, Raw, flatten};
 
@@ -42,12 +43,8 @@ impl Settings {
         self.get(key).and_then(|setting| setting.value.as_str()).unwrap_or_default()
     }
 
-    fn push(&mut self, key: Key, value: Value, origin: Origin) {
-        self.0.push(Setting { key, value, origin });
-    }
-
-    /// Takes the given value of `key` out of `givens`, or else the default.
-    pub(super) fn take(&mut self, key: &Key, default: &Value, origin: &Origin, givens: &mut Givens) {
+    /// Takes the given value of `key` out of `givens`, or else `default`. The setting is `row` in the table of all.
+    pub(super) fn take(&mut self, key: &Key, row: &'static Row, default: &Value, origin: &Origin, givens: &mut Givens) {
         let mut mine: Vec<_> = givens.extract_if(.., |given, _| given == key || given.below(key).is_some()).collect();
         // The order of the file says more to its author than the alphabet.
         mine.sort_by_key(|(_, given)| match &given.origin {
@@ -55,13 +52,13 @@ impl Settings {
             Origin::Default | Origin::Follows(_) | Origin::Env(_) | Origin::Flag => usize::MAX,
         });
         if mine.is_empty() && !default.is_table() {
-            self.push(key.clone(), default.clone(), origin.clone());
+            self.0.push(Setting { key: key.clone(), value: default.clone(), origin: origin.clone(), row });
         }
         for (key, GivenValue { value, origin }) in mine {
             let mut flat = Vec::new();
             flatten(&typed(value, default), key.parts(), &mut flat);
             for (parts, value) in flat {
-                self.push(Key::from_parts(parts), value, origin.clone());
+                self.0.push(Setting { key: Key::from_parts(parts), value, origin: origin.clone(), row });
             }
         }
     }

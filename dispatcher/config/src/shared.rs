@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use outbox_adapters::shape::Shape;
 use toml::Value;
 
-use super::key::Key;
-use super::known::{KNOWN, Kind, retry_section};
 use super::setting::Setting;
-use super::{Config, secret, units};
-
-/// Files of a channel. Each machine may keep them elsewhere.
-const FILES: [&str; 4] = ["tls_ca", "tls_cert", "tls_key", "credentials"];
+use super::{Config, units};
 
 impl Config {
     /// The settings in force that all replicas must share, without secrets: the lease, hints, the retention, alerts, and channels.
@@ -19,41 +15,40 @@ impl Config {
     pub fn shared(&self, started: &Self) -> BTreeMap<String, String> {
         let reloaded = self.settings.iter().filter(|setting| setting.key.is_reloadable());
         let of_the_start = started.settings.iter().filter(|setting| !setting.key.is_reloadable());
-        let shared =
-            of_the_start.chain(reloaded).filter(|setting| is_shared(&setting.key) && !self.is_default(setting));
+        let shared = of_the_start.chain(reloaded).filter(|setting| is_shared(setting) && !is_default(setting));
         shared.map(|setting| (setting.key.to_string(), shown(setting))).collect()
-    }
-
-    fn is_default(&self, setting: &Setting) -> bool {
-        self.default_of(&setting.key).is_some_and(|default| plain(&setting.value) == plain(default))
-    }
-
-    fn default_of(&self, key: &Key) -> Option<&'static Value> {
-        let fixed = |key: &Key| KNOWN.fixed.iter().find(|(known, _)| known == key).map(|(_, default)| default);
-        let Some(channel) = key.channel() else { return fixed(key) };
-        let section = Key::of_channel(channel);
-        let kind = self.settings.get(&section.child("kind")).and_then(|kind| Kind::named(kind.value.as_str()?))?;
-        let own = KNOWN.template(kind).iter().find(|(name, _)| section.child(name) == *key);
-        own.map(|(_, default)| default).or_else(|| fixed(&retry_section().child(key.name())))
     }
 }
 
+fn is_default(setting: &Setting) -> bool {
+    // Of a table, an empty one alone is the default.
+    plain(&setting.value) == plain(&setting.row.default)
+}
+
 /// Whether all replicas must share the setting. Secrets are not compared: nothing that follows from them may be written
-/// into the database.
-fn is_shared(key: &Key) -> bool {
-    let parts: Vec<&str> = key.parts().iter().map(String::as_str).collect();
-    match parts.as_slice() {
-        ["retention", ..] | ["dispatch", "wakeup"] => true,
-        ["channels", _, "auth" | "signing_keys", ..] => false,
-        ["alerts", name] => *name != "url",
-        ["lease", name] | ["channels", _, name] => !FILES.contains(name),
-        ["channels", ..] => !secret::is_secret(key),
-        _ => false,
+/// into the database. Each machine may keep its files elsewhere.
+fn is_shared(setting: &Setting) -> bool {
+    let parts: Vec<&str> = setting.key.parts().iter().map(String::as_str).collect();
+    if !matches!(parts.as_slice(), ["retention" | "alerts" | "lease" | "channels", ..] | ["dispatch", "wakeup"]) {
+        return false;
+    }
+    match setting.row.shape {
+        Shape::File | Shape::Token | Shape::SecretUrl(_) | Shape::Auth | Shape::Secrets { .. } => false,
+        Shape::Headers | Shape::Outcome => !setting.is_secret(),
+        Shape::Flag
+        | Shape::Word(_)
+        | Shape::Whole(..)
+        | Shape::Number(..)
+        | Shape::Time(..)
+        | Shape::TimeOr { .. }
+        | Shape::Size(..)
+        | Shape::Text(_)
+        | Shape::List { .. } => true,
     }
 }
 
 fn shown(setting: &Setting) -> String {
-    plain(&secret::shown(&setting.key, &setting.value)).to_string()
+    plain(&setting.shown()).to_string()
 }
 
 /// The value in its shortest writing: `60s` is `1m`.

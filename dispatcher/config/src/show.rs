@@ -33,7 +33,7 @@ impl Config {
         let mut settings = Table::new();
         let mut origins = Map::new();
         for setting in self.settings.iter() {
-            insert_at(&mut settings, setting.key.parts(), secret::shown(&setting.key, &setting.value));
+            insert_at(&mut settings, setting.key.parts(), setting.shown());
             if let Some(origin) = self.origin(setting) {
                 origins.insert(setting.key.to_string(), origin.into());
             }
@@ -64,7 +64,7 @@ fn section_of(setting: &Setting) -> Key {
 }
 
 fn line(setting: &Setting, section: &Key, origin: Option<String>) -> String {
-    let shown = secret::shown(&setting.key, &setting.value);
+    let shown = setting.shown();
     // If this were read as settings, the stars would become the secret.
     let comment = if secret::hides(&shown) { "# " } else { "" };
     let name = quoted(setting.key.below(section).unwrap_or_default());

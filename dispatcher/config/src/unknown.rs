@@ -13,7 +13,7 @@ const NEAR: f64 = 0.65;
 
 /// An unknown key outside the channels.
 pub(super) fn unknown(key: &Key, given: &GivenValue) -> Option<Problem> {
-    let known: Vec<Key> = KNOWN.fixed.iter().map(|(key, _)| key.clone()).collect();
+    let known: Vec<Key> = KNOWN.fixed().map(|(key, _)| key).collect();
     let within = |section: &Key| known.iter().filter(|known| known.section() == *section).collect::<Vec<_>>();
     let is_table = matches!(&given.value, Raw::Typed(Value::Table(_)));
     if key.is_channels() || !within(key).is_empty() {

@@ -1,50 +1,48 @@
-//! From merged settings to typed ones: checks each range, and what has to fit together.
+//! From merged settings to typed ones: what has to fit together is checked here.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
-use outbox_adapters::{BASE_URL, REDIS_URL, base_url, check_redis_url};
-use outbox_schema::{environment, plain_name};
+use outbox_adapters::values::{Checked, Refused, Values};
 
-use super::lengths::{DAY, HOUR, MINUTE, SECOND, TEN_YEARS};
 use super::{alerts, channel};
 use crate::key::Key;
-use crate::known::retry_section;
+use crate::known::{KNOWN, retry_section};
 use crate::problem::Problem;
-use crate::read::{Reader, text_of};
-use crate::secret::SecretUrl;
+use crate::read;
+use crate::secret::{SecretText, SecretUrl};
 use crate::settings::Settings;
+use crate::shapes::{LEASE_IN_REDIS, LOG_LEVELS};
 use crate::{
     AdminConfig, Config, DatabaseConfig, Dialect, DispatchConfig, LeaseConfig, LeaseProvider, LogFormat,
-    RetentionConfig, TelemetryConfig, Wakeup, database_url, url_parameters,
+    RetentionConfig, TelemetryConfig, Wakeup, database_url,
 };
 
-/// Reads all settings. None where there is a problem.
+/// Reads all settings. They are refused where there is a problem.
 pub(crate) fn config(
     settings: Settings,
     no_default_database: Option<Problem>,
     problems: &mut Vec<Problem>,
-) -> Option<Config> {
-    let database = database(&mut Reader::new(&settings, problems, Key::dotted("database")));
-    let dialect = database.as_ref().map(|database| database.dialect);
-    let lease = lease(&mut Reader::new(&settings, problems, Key::dotted("lease")));
-    let provider = lease.as_ref().map(|lease| &lease.provider);
-    let dispatch = dispatch(&mut Reader::new(&settings, problems, Key::dotted("dispatch")), dialect, provider);
-    let retry = channel::retry(
-        &mut Reader::new(&settings, problems, retry_section()),
-        channel::SHORTEST_BASE,
-        channel::LONGEST_AGE,
-    );
-    let retention = retention(&mut Reader::new(&settings, problems, Key::dotted("retention")));
-    let admin = admin(&mut Reader::new(&settings, problems, Key::dotted("admin")));
-    let telemetry = telemetry(&mut Reader::new(&settings, problems, Key::dotted("telemetry")));
-    let ttl = lease.as_ref().map(|lease| lease.ttl);
-    let alerts = alerts::alerts(&mut Reader::new(&settings, problems, Key::dotted("alerts")), ttl);
-    let max_bytes = dispatch.as_ref().map(|dispatch| dispatch.max_bytes);
+) -> Checked<Config> {
+    // All sections are read before the first failure counts.
+    let database = section("database", &settings, problems, database);
+    let dialect = database.as_ref().ok().map(|database| database.dialect);
+    let lease = section("lease", &settings, problems, lease);
+    let provider = lease.as_ref().ok().map(|lease| &lease.provider);
+    let dispatch = section("dispatch", &settings, problems, |values| dispatch(values, dialect, provider));
+    let retry = section("retry", &settings, problems, |values| channel::retry(values, &settings, &retry_section()));
+    let retention = section("retention", &settings, problems, |values| {
+        let [success, dead, figures] = ["success", "dead", "figures"].map(|name| values.time_or_none(name));
+        Ok(RetentionConfig { success: success?, dead: dead?, figures: figures? })
+    });
+    let admin = section("admin", &settings, problems, admin);
+    let telemetry = section("telemetry", &settings, problems, telemetry);
+    let ttl = lease.as_ref().map(|lease| lease.ttl).map_err(|refused| *refused);
+    let alerts = section("alerts", &settings, problems, |values| alerts::alerts(values, ttl));
+    let max_bytes = dispatch.as_ref().ok().map(|dispatch| dispatch.max_bytes);
     let channels = channel::channels(&settings, max_bytes, problems);
     // Every channel has its own retry settings. But a wrong `[retry]` is wrong even where no channel inherits it.
     retry?;
-    Some(Config {
+    Ok(Config {
         database: database?,
         lease: lease?,
         dispatch: dispatch?,
@@ -58,141 +56,106 @@ pub(crate) fn config(
     })
 }
 
-fn database(read: &mut Reader<'_>) -> Option<DatabaseConfig> {
-    let url = read.read("url", database_url::ALLOWED, |value| {
-        let text = text_of(value)?;
-        database_url::dialect(text).map(|dialect| (SecretUrl::new(text), dialect))
-    });
-    let schema = read.checked("schema", "a lower-case name of letters, digits and _, up to 63 characters", schema_name);
-    let environment = read.read("environment", environment::ALLOWED, |value| {
-        let text = text_of(value)?;
-        environment::check(text).map(|()| text.to_owned())
-    });
-    if let (Some((_, Dialect::MySql | Dialect::Sqlite)), Some(false)) = (&url, schema.as_ref().map(String::is_empty)) {
-        read.refuse("schema", "only PostgreSQL has schemas; on MySQL use another database, on SQLite another file");
-    }
-    let ((url, dialect), schema) = (url?, schema?);
-    Some(DatabaseConfig { url, dialect, schema: (!schema.is_empty()).then_some(schema), environment: environment? })
+fn section<T>(
+    name: &str,
+    settings: &Settings,
+    problems: &mut Vec<Problem>,
+    read: impl FnOnce(&mut Values) -> Checked<T>,
+) -> Checked<T> {
+    let key = Key::dotted(name);
+    read::section(settings, problems, &key, KNOWN.section(&key), read)
 }
 
-fn schema_name(text: &str) -> Result<(), String> {
-    if text.starts_with(|first: char| first.is_ascii_digit()) {
-        return Err("it begins with a digit".to_owned());
+fn database(values: &mut Values) -> Checked<DatabaseConfig> {
+    let dialect = values.text("url").and_then(|url| database_url::dialect(url).map_err(|_| Refused));
+    let schema = values.text_or_none("schema").map(|schema| schema.map(str::to_owned));
+    if matches!((&dialect, &schema), (Ok(Dialect::MySql | Dialect::Sqlite), Ok(Some(_)))) {
+        values.refuse("schema", "only PostgreSQL has schemas; on MySQL use another database, on SQLite another file");
     }
-    plain_name::check(text, 63, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    Ok(DatabaseConfig {
+        url: SecretUrl::new(values.text("url")?),
+        dialect: dialect?,
+        schema: schema?,
+        environment: values.text("environment")?.to_owned(),
+    })
 }
 
-fn lease(read: &mut Reader<'_>) -> Option<LeaseConfig> {
-    // The parameters come first: their refusal names the nearest one.
-    let url = read.url("url", REDIS_URL, |text| url_parameters::of_redis(text).and_then(|()| check_redis_url(text)));
-    let tls_ca = read.file("tls_ca");
-    let redis = read.word("provider", &[("table", false), ("redis", true)]);
-    let ttl = read.time("ttl", SECOND..=10 * MINUTE);
-    let term = read.time("term", SECOND..=DAY);
-    let (redis, url, tls_ca) = (redis?, url?, tls_ca?);
+fn lease(values: &mut Values) -> Checked<LeaseConfig> {
+    let redis = values.word("provider", &LEASE_IN_REDIS)?;
+    let url = values.text_or_none("url")?.map(SecretUrl::new);
+    let tls_ca = values.text("tls_ca")?.to_owned();
     let encrypted = redis && url.as_ref().is_some_and(|url| url.expose().starts_with("rediss"));
     if !tls_ca.is_empty() && !encrypted {
-        read.refuse(
+        values.refuse(
             "tls_ca",
             "only TLS needs it: lease.url = \"rediss://…\", \"rediss+sentinel://…\" or \"rediss+cluster://…\"",
         );
-        return None;
+        return Err(Refused);
     }
     let provider = match (redis, url) {
         (false, _) => LeaseProvider::Table,
         (true, Some(url)) => LeaseProvider::Redis { url, tls_ca },
         (true, None) => {
-            read.refuse("provider", "needs lease.url, for example lease.url = \"redis://127.0.0.1:6379\"");
-            return None;
+            values.refuse("provider", "needs lease.url, for example lease.url = \"redis://127.0.0.1:6379\"");
+            return Err(Refused);
         }
     };
-    Some(LeaseConfig { provider, ttl: ttl?, term: term? })
+    Ok(LeaseConfig { provider, ttl: values.time("ttl")?, term: values.time("term")? })
 }
 
 fn dispatch(
-    read: &mut Reader<'_>,
+    values: &mut Values,
     dialect: Option<Dialect>,
     provider: Option<&LeaseProvider>,
-) -> Option<DispatchConfig> {
-    let poll_interval = read.time("poll_interval", Duration::from_millis(10)..=HOUR);
-    let wakeup = read.word("wakeup", &[Wakeup::Notify, Wakeup::Redis, Wakeup::Off].map(|way| (way.as_str(), way)));
-    let max_in_flight = read.whole("max_in_flight", 1..=100_000);
-    let max_bytes = read.size("max_bytes", 1 << 20..=1 << 40);
-    let drain_timeout = read.time("drain_timeout", Duration::ZERO..=HOUR);
-    if let (Some(Wakeup::Notify), Some(Dialect::MySql | Dialect::Sqlite)) = (wakeup, dialect) {
-        read.refuse(
+) -> Checked<DispatchConfig> {
+    let wakeup = values.word("wakeup", &Wakeup::WORDS);
+    if let (Ok(Wakeup::Notify), Some(Dialect::MySql | Dialect::Sqlite)) = (wakeup, dialect) {
+        values.refuse(
             "wakeup",
             "only PostgreSQL can notify; leave it out: applications give hints where the lease is in Redis, else \
              dispatch.poll_interval sets the latency",
         );
     }
-    if let (Some(Wakeup::Redis), Some(LeaseProvider::Table)) = (wakeup, provider) {
-        read.refuse("wakeup", "hints are given on the Redis of the lease: set lease.url, or leave this out");
+    if let (Ok(Wakeup::Redis), Some(LeaseProvider::Table)) = (wakeup, provider) {
+        values.refuse("wakeup", "hints are given on the Redis of the lease: set lease.url, or leave this out");
     }
-    Some(DispatchConfig {
-        poll_interval: poll_interval?,
+    Ok(DispatchConfig {
+        poll_interval: values.time("poll_interval")?,
         wakeup: wakeup?,
-        max_in_flight: max_in_flight?,
-        max_bytes: max_bytes?,
-        drain_timeout: drain_timeout?,
+        max_in_flight: values.whole("max_in_flight")?,
+        max_bytes: values.size("max_bytes")?,
+        drain_timeout: values.time("drain_timeout")?,
     })
 }
 
-fn retention(read: &mut Reader<'_>) -> Option<RetentionConfig> {
-    let success = read.time_or_never("success", SECOND..=TEN_YEARS);
-    let dead = read.time_or_never("dead", SECOND..=TEN_YEARS);
-    let figures = read.time_or_never("figures", SECOND..=TEN_YEARS);
-    Some(RetentionConfig { success: success?, dead: dead?, figures: figures? })
-}
-
-fn admin(read: &mut Reader<'_>) -> Option<AdminConfig> {
-    let listen = read.read("listen", "an IP address and a port, such as \"127.0.0.1:8640\"", |value| {
-        text_of(value)?.parse::<SocketAddr>().map_err(|_| String::new())
-    });
-    let instance = read.checked("instance", INSTANCE, instance_name);
-    let (token, read_token, metrics_token) =
-        (read.secret("token"), read.secret("read_token"), read.secret("metrics_token"));
-    let read_payloads = read.flag("read_payloads");
-    let user_header = read.read("user_header", "the name of a header", |value| match text_of(value)? {
-        "" => Ok(None),
-        name => name.parse().map(Some).map_err(|_| String::new()),
-    });
-    let (listen, token, read_token, metrics_token) = (listen?, token?, read_token?, metrics_token?);
-    let instance = Some(instance?).filter(|name| !name.is_empty());
+fn admin(values: &mut Values) -> Checked<AdminConfig> {
+    let listen: SocketAddr = values.text("listen")?.parse().map_err(|_| Refused)?;
+    let secret = |name| values.text_or_none(name).map(|secret| secret.map(SecretText::new));
+    let (token, read_token, metrics_token) = (secret("token")?, secret("read_token")?, secret("metrics_token")?);
     if [&token, &read_token, &metrics_token].iter().all(|token| token.is_none()) && !is_on_loopback(listen) {
-        read.refuse(
+        values.refuse(
             "listen",
             "beyond loopback the listener needs admin.token (OUTBOX_ADMIN__TOKEN) or admin.read_token; or listen on 127.0.0.1",
         );
     }
     if token.is_some() && token == read_token {
-        read.refuse("read_token", "it is the same as admin.token: whoever may only read could change things");
+        values.refuse("read_token", "it is the same as admin.token: whoever may only read could change things");
     }
     for (other, name) in [(&token, "admin.token"), (&read_token, "admin.read_token")] {
         if metrics_token.is_some() && metrics_token == *other {
             let advice = format!("it is the same as {name}: whoever may only read metrics could do more");
-            read.refuse("metrics_token", &advice);
+            values.refuse("metrics_token", advice);
         }
     }
-    Some(AdminConfig {
+    Ok(AdminConfig {
         listen,
-        instance,
+        instance: values.text_or_none("instance")?.map(str::to_owned),
         token,
         read_token,
         metrics_token,
-        read_payloads: read_payloads?,
-        user_header: user_header?,
+        read_payloads: values.flag("read_payloads")?,
+        user_header: values.text_or_none("user_header")?.map(str::parse).transpose().map_err(|_| Refused)?,
     })
-}
-
-/// The names that a replica can have.
-const INSTANCE: &str = "a text of up to 255 characters without control characters";
-
-fn instance_name(text: &str) -> Result<(), String> {
-    match text.chars().count() {
-        ..=255 if !text.contains(char::is_control) => Ok(()),
-        _ => Err(String::new()),
-    }
 }
 
 /// Whether only this machine can reach a listener at this address. The address may be one of IPv4 that is written as
@@ -201,28 +164,11 @@ pub fn is_on_loopback(listen: SocketAddr) -> bool {
     listen.ip().to_canonical().is_loopback()
 }
 
-fn telemetry(read: &mut Reader<'_>) -> Option<TelemetryConfig> {
-    let otlp_endpoint =
-        read.url("otlp_endpoint", BASE_URL, |text| base_url(text, "OTEL_EXPORTER_OTLP_HEADERS").map(drop));
-    let trace_url = read.checked("trace_url", TRACE_URL, trace_url);
-    let log_format = read.word("log_format", &[("text", LogFormat::Text), ("json", LogFormat::Json)]);
-    let levels = [
-        ("error", tracing::Level::ERROR),
-        ("warn", tracing::Level::WARN),
-        ("info", tracing::Level::INFO),
-        ("debug", tracing::Level::DEBUG),
-        ("trace", tracing::Level::TRACE),
-    ];
-    let log_level = read.word("log_level", &levels);
-    let trace_url = Some(trace_url?).filter(|url| !url.is_empty());
-    Some(TelemetryConfig { otlp_endpoint: otlp_endpoint?, trace_url, log_format: log_format?, log_level: log_level? })
-}
-
-/// What [`trace_url`] accepts, in words.
-const TRACE_URL: &str = "a URL with http:// or https:// that has {trace_id} in it";
-
-fn trace_url(text: &str) -> Result<(), String> {
-    let of_web = text.starts_with("https://") || text.starts_with("http://");
-    let fits = text.is_empty() || of_web && text.contains("{trace_id}") && url::Url::parse(text).is_ok();
-    if fits { Ok(()) } else { Err(String::new()) }
+fn telemetry(values: &mut Values) -> Checked<TelemetryConfig> {
+    Ok(TelemetryConfig {
+        otlp_endpoint: values.text_or_none("otlp_endpoint")?.map(SecretUrl::new),
+        trace_url: values.text_or_none("trace_url")?.map(str::to_owned),
+        log_format: values.word("log_format", &LogFormat::WORDS)?,
+        log_level: values.word("log_level", &LOG_LEVELS)?,
+    })
 }

@@ -2,53 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::{OutcomeTarget, TargetTemplate, TemplateError};
-use toml::Table;
+use outbox_schema::OutcomeTarget;
 
 use crate::OutcomeTargets;
 use crate::channel::{ChannelConfig, ChannelKind};
 use crate::key::Key;
 use crate::problem::Problem;
-use crate::read::Reader;
+use crate::read;
 use crate::settings::Settings;
-
-const ALLOWED: &str = "{ channel = \"NAME\", target = \"TARGET\" }";
-
-/// Reads where a channel tells of its outcomes.
-pub(super) fn targets(read: &mut Reader<'_>) -> Option<OutcomeTargets> {
-    let (on_dead, on_success) = (target(read, "on_dead"), target(read, "on_success"));
-    Some(OutcomeTargets { on_dead: on_dead?, on_success: on_success? })
-}
-
-#[allow(clippy::option_option, reason = "the outer one: refused; the inner one: the channel tells of none")]
-fn target(read: &mut Reader<'_>, name: &str) -> Option<Option<OutcomeTarget>> {
-    let table = read.table(name, ALLOWED)?;
-    if table.is_empty() {
-        return Some(None);
-    }
-    match parse(&table) {
-        Ok((channel, Ok(target))) => Some(Some(OutcomeTarget { channel, target })),
-        Ok((_, Err(why))) => {
-            read.refuse_in_table(name, "target", &why.to_string());
-            None
-        }
-        Err(why) => {
-            read.refuse_table(name, format!("{why}; allowed is {ALLOWED}"));
-            None
-        }
-    }
-}
-
-fn parse(table: &Table) -> Result<(String, Result<TargetTemplate, TemplateError>), String> {
-    if let Some(other) = table.keys().find(|key| !["channel", "target"].contains(&key.as_str())) {
-        return Err(format!("has {other:?}, which does not exist"));
-    }
-    let text = |name: &str| {
-        let text = table.get(name).and_then(toml::Value::as_str).filter(|text| !text.is_empty());
-        text.map(str::to_owned).ok_or_else(|| format!("has no {name}"))
-    };
-    Ok((text("channel")?, TargetTemplate::parse(&text("target")?)))
-}
 
 /// Checks that each channel that others name is there, takes the target, and tells of nothing itself: so there is no loop.
 pub(super) fn check(channels: &BTreeMap<String, ChannelConfig>, settings: &Settings, problems: &mut Vec<Problem>) {
@@ -56,7 +17,7 @@ pub(super) fn check(channels: &BTreeMap<String, ChannelConfig>, settings: &Setti
         let OutcomeTargets { on_dead, on_success } = &channel.outcomes;
         for (setting, told) in [("on_dead", on_dead), ("on_success", on_success)] {
             let Some((key, why)) = told.as_ref().and_then(|told| refusal(name, told, channels)) else { continue };
-            Reader::new(settings, problems, Key::of_channel(name)).refuse_in_table(setting, key, &why);
+            problems.extend(read::of_key(settings, &Key::of_channel(name).child(setting), key, why));
         }
     }
 }

@@ -362,7 +362,7 @@ fn an_assignment_is_split_at_its_first_equals_sign() {
 
 /// Any key that exists, or nearly.
 fn some_key() -> impl Strategy<Value = String> {
-    let fixed: Vec<String> = known::KNOWN.fixed.iter().map(|(key, _)| key.to_string()).collect();
+    let fixed: Vec<String> = Config::fixed_keys();
     let of_channel = |kind| known::KNOWN.of_channel(&key::Key::of_channel("x"), kind);
     let channel = known::Kind::ALL.into_iter().flat_map(of_channel).map(|key| key.to_string());
     let known: Vec<_> = fixed.into_iter().chain(channel).collect();

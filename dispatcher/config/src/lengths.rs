@@ -4,8 +4,6 @@ use std::time::Duration;
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 
-pub(super) const MINUTE: Duration = Duration::from_mins(1);
-
 pub(super) const HOUR: Duration = Duration::from_hours(1);
 
 pub(super) const DAY: Duration = Duration::from_hours(24);

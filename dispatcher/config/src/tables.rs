@@ -1,38 +1,41 @@
-//! Credentials and signing keys of HTTP channels.
+//! Reads the settings that are tables.
 
-use outbox_adapters::http::{Auth, IdempotencyKey, Secret, check_header};
+use std::collections::BTreeMap;
+
+use outbox_adapters::http::{Auth, IdempotencyKey, check_header};
+use outbox_schema::{OutcomeTarget, TargetTemplate, TemplateError};
 use toml::{Table, Value};
 
-use crate::read::Reader;
-use crate::secret::{parse as secret, plain};
+use super::secret::{parse as secret, plain};
 
-const ALLOWED: &str = "one of { bearer = SECRET }, { basic = { user = \"me\", password = SECRET } } or \
-    { header = { name = \"X-Api-Key\", value = SECRET } }, where SECRET is a text, { env = \"NAME\" } or { file = \"PATH\" }";
+/// Reads headers by name. None in place of a value that is no text.
+pub(super) fn headers(table: Table) -> BTreeMap<String, Option<String>> {
+    table.into_iter().map(|(name, value)| (name, value.as_str().map(str::to_owned))).collect()
+}
 
-const KEYS: &str = "a list of texts such as \"whsec_…\", { env = \"NAME\" } or { file = \"PATH\" }";
+/// What is wrong with a table that names another channel and a target of it.
+pub(super) enum WrongOutcome {
+    Table(String),
+    /// Its key `target`.
+    Target(TemplateError),
+}
 
-/// Reads the credentials, if there are any.
-#[allow(clippy::option_option, reason = "the outer one: refused; the inner one: the channel has none")]
-pub(super) fn auth(read: &mut Reader<'_>) -> Option<Option<Auth>> {
-    let table = read.table("auth", ALLOWED)?;
-    match parse(&table) {
-        Ok(auth) => Some(auth),
-        Err(why) => {
-            read.refuse_table("auth", format!("{why}; allowed is {ALLOWED}"));
-            None
-        }
+/// Reads another channel and a target of it, if the table is not empty.
+pub(super) fn outcome(table: &Table) -> Result<Option<OutcomeTarget>, WrongOutcome> {
+    if table.is_empty() {
+        return Ok(None);
     }
+    if let Some(other) = table.keys().find(|key| !["channel", "target"].contains(&key.as_str())) {
+        return Err(WrongOutcome::Table(format!("has {other:?}, which does not exist")));
+    }
+    let text = |name: &str| plain(name, table.get(name)).map_err(WrongOutcome::Table);
+    let (channel, target) = (text("channel")?, text("target")?);
+    let target = TargetTemplate::parse(&target).map_err(WrongOutcome::Target)?;
+    Ok(Some(OutcomeTarget { channel, target }))
 }
 
-/// Reads the keys that sign requests. Their content is checked when the channel is set up.
-pub(super) fn signing_keys(read: &mut Reader<'_>) -> Option<Vec<Secret>> {
-    read.read("signing_keys", KEYS, |value| match value {
-        Value::Array(keys) => keys.iter().map(|key| secret("key", Some(key))).collect(),
-        one => Ok(vec![secret("key", Some(one))?]),
-    })
-}
-
-fn parse(table: &Table) -> Result<Option<Auth>, String> {
+/// Reads credentials, if there are any.
+pub(super) fn auth(table: &Table) -> Result<Option<Auth>, String> {
     let mut entries = table.iter();
     let (Some((name, value)), others) = (entries.next(), entries.count()) else { return Ok(None) };
     if others > 0 {

@@ -1,0 +1,169 @@
+//! The settings of channels of kind `http`: what each may be, and how they are read and checked together.
+
+use std::collections::BTreeMap;
+
+use hyper::header::HeaderName;
+
+use super::headers::{check_header, check_headers, check_row_header};
+use super::settings::{AuthTo, Body, CloudEvents, IdempotencyKey, Method, Settings, Targets};
+use super::statuses::{STATUSES, Statuses, check_statuses};
+use crate::common::{MAX_CONNECTION_AGE, NETWORKS, network, tls_roots};
+use crate::setup::{BASE_URL, TlsRoots, base_url};
+use crate::shape::{Item, Shape, Shapes, Text, words};
+use crate::values::{Checked, Refused, Values};
+
+/// The settings, each with its default and what it means.
+pub const DEFAULTS: &str = include_str!("defaults.toml");
+
+/// The settings that channels have beside those of every channel.
+pub const SHAPES: Shapes = &[
+    ("base_url", Shape::Text(Text::new(BASE_URL, |url| base_url(url, "`auth`").map(drop)).or_none())),
+    ("targets", Shape::Word(&const { words(&Targets::WORDS) })),
+    ("method", Shape::Word(&const { words(&Method::WORDS) })),
+    ("headers", Shape::Headers),
+    (
+        "row_headers",
+        Shape::List { allowed: "\"any\", or a list of names such as \"X-Tenant\"", item: Item::Text(check_row_header) },
+    ),
+    ("auth", Shape::Auth),
+    ("auth_to", Shape::Word(&const { words(&AuthTo::WORDS) })),
+    (
+        "signing_keys",
+        Shape::Secrets { allowed: "a list of texts such as \"whsec_…\", { env = \"NAME\" } or { file = \"PATH\" }" },
+    ),
+    ("idempotency_key", Shape::Word(&const { words(&IdempotencyKey::WORDS) })),
+    ("body", Shape::Word(&const { words(&Body::WORDS) })),
+    ("cloudevents", Shape::Word(&const { words(&CloudEvents::WORDS) })),
+    ("retry_statuses", STATUS_LIST),
+    ("dead_statuses", STATUS_LIST),
+    ("known_statuses", STATUS_LIST),
+    ("known_header", Shape::Text(Text::new("the name of a header", header_name).or_none())),
+    ("allow_networks", NETWORKS),
+    ("deny_networks", NETWORKS),
+    ("https_only", Shape::Flag),
+    ("ports", Shape::List { allowed: "a list of ports from 1 to 65535", item: Item::Whole(1, u16::MAX) }),
+    ("tls_ca", Shape::File),
+    ("tls_roots", Shape::Word(&const { words(&TlsRoots::WORDS) })),
+    ("tls_cert", Shape::File),
+    ("tls_key", Shape::File),
+    ("max_connection_age", MAX_CONNECTION_AGE),
+];
+
+const STATUS_LIST: Shape = Shape::List {
+    allowed: STATUSES,
+    item: Item::Code {
+        range: (300, 599),
+        pattern: "^[345](xx|[0-9][0-9])$",
+        check: |status| Statuses::parse(status).map(drop),
+    },
+};
+
+fn header_name(name: &str) -> Result<(), String> {
+    HeaderName::try_from(name).map(drop).map_err(|_| String::new())
+}
+
+/// Reads the settings of a channel.
+pub fn read_settings(values: &mut Values) -> Checked<Settings> {
+    let (headers, tls_roots) = (headers(values), tls_roots(values));
+    check_base_url(values);
+    check_statuses_apart(values);
+    check_certificate(values);
+    let (body, cloudevents) = (values.word("body", &Body::WORDS), values.word("cloudevents", &CloudEvents::WORDS));
+    if (body, cloudevents) == (Ok(Body::Text), Ok(CloudEvents::Structured)) {
+        values.refuse("body", "a structured event holds JSON: use cloudevents = \"binary\", or body = \"json\"");
+    }
+    // The word `any` stands for all headers.
+    let row_headers = values.list("row_headers", str::parse::<String>);
+    let row_headers = row_headers.map(|names| Some(names).filter(|names| names.iter().all(|name| name != "any")));
+    let settings = Settings {
+        base_url: values.text("base_url")?.to_owned(),
+        method: values.word("method", &Method::WORDS)?,
+        headers: headers?,
+        targets: values.word("targets", &Targets::WORDS)?,
+        row_headers: row_headers?,
+        auth: values.auth("auth")?,
+        auth_to: values.word("auth_to", &AuthTo::WORDS)?,
+        signing_keys: values.secrets("signing_keys")?,
+        idempotency_key: values.word("idempotency_key", &IdempotencyKey::WORDS)?,
+        body: body?,
+        cloudevents: cloudevents?,
+        retry_statuses: values.list("retry_statuses", Statuses::parse)?,
+        dead_statuses: values.list("dead_statuses", Statuses::parse)?,
+        known_statuses: values.list("known_statuses", Statuses::parse)?,
+        known_header: values.text("known_header")?.to_owned(),
+        allow_networks: values.list("allow_networks", network)?,
+        deny_networks: values.list("deny_networks", network)?,
+        https_only: values.flag("https_only")?,
+        ports: values.list("ports", str::parse)?,
+        tls_ca: values.text("tls_ca")?.to_owned(),
+        tls_roots: tls_roots?,
+        tls_cert: values.text("tls_cert")?.to_owned(),
+        tls_key: values.text("tls_key")?.to_owned(),
+        max_connection_age: values.time("max_connection_age")?,
+        is_implied: values.is_implied,
+    };
+    if let Err(problem) = check_headers(&settings) {
+        values.refuse_table("headers", format!("cannot be sent: {problem}"));
+    }
+    Ok(settings)
+}
+
+fn headers(values: &mut Values) -> Checked<BTreeMap<String, String>> {
+    // Where the key is wrong, it is unknown whether a header contradicts it.
+    let idempotency_key = values.word("idempotency_key", &IdempotencyKey::WORDS).unwrap_or(IdempotencyKey::Off);
+    let (mut headers, mut fine) = (BTreeMap::new(), true);
+    for (name, value) in values.headers("headers")? {
+        let value = value.ok_or_else(|| "the value of a header is a text in quotes".to_owned());
+        match value.and_then(|value| check_header(&name, &value, idempotency_key).map(|()| value)) {
+            Ok(value) => {
+                headers.insert(name, value);
+            }
+            Err(why) => {
+                values.refuse_key("headers", &name, why);
+                fine = false;
+            }
+        }
+    }
+    if fine { Ok(headers) } else { Err(Refused) }
+}
+
+fn check_base_url(values: &mut Values) {
+    if values.text("base_url") != Ok("") {
+        return;
+    }
+    if values.word("targets", &Targets::WORDS) == Ok(Targets::Paths) {
+        values.refuse("targets", "base_url is missing: the URL that the paths are below");
+    }
+    let to_base_url = values.word("auth_to", &AuthTo::WORDS) == Ok(AuthTo::BaseUrl);
+    if to_base_url && values.auth("auth").is_ok_and(|auth| auth.is_some()) {
+        values.refuse_table(
+            "auth",
+            "has no base_url, whose origin alone it goes to: set that, or auth_to = \"any\" where every URL that a row \
+             names may have the credential",
+        );
+    }
+}
+
+fn check_statuses_apart(values: &mut Values) {
+    for (name, before) in
+        [("dead_statuses", "retry_statuses"), ("known_statuses", "retry_statuses"), ("known_statuses", "dead_statuses")]
+    {
+        let [list, other] = [name, before].map(|name| values.list(name, Statuses::parse).unwrap_or_default());
+        if let Err(both) = check_statuses(&list, &other) {
+            values.refuse(name, format!("{both} stands in {before} too: take it out of one of them"));
+        }
+    }
+}
+
+fn check_certificate(values: &mut Values) {
+    let in_the_clear = values.text("base_url").is_ok_and(|url| url.starts_with("http:"));
+    match (values.text("tls_cert"), values.text("tls_key")) {
+        (Ok(""), Ok("")) | (Err(Refused), _) | (_, Err(Refused)) => {}
+        (Ok(_), Ok("")) => values.refuse("tls_cert", "tls_key is missing: the PEM file of its private key"),
+        (Ok(""), Ok(_)) => values.refuse("tls_key", "tls_cert is missing: the PEM file of its certificate"),
+        (Ok(_), Ok(_)) if in_the_clear => {
+            values.refuse("tls_cert", "a base_url that begins with http:// is never shown a certificate: use https://");
+        }
+        (Ok(_), Ok(_)) => {}
+    }
+}
