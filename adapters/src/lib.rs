@@ -5,6 +5,8 @@ mod common;
 pub mod fcm;
 mod hints;
 pub mod http;
+mod kind;
+mod kinds;
 mod lease;
 mod retry_after;
 mod setup;
@@ -15,6 +17,8 @@ mod witness;
 
 pub use adapter::{About, Adapter, Answer, Delivery, Permit};
 pub use hints::Hints;
+pub use kind::{ChannelSettings, ChannelSetup, Kind};
+pub use kinds::KINDS;
 pub use lease::{
     Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisLink, RedisSetupError, TableLease,
     check_redis_url,

@@ -2,15 +2,14 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
-use outbox_adapters::{Adapter, Hints, Lease, RedisHints, RedisLease, RedisLink, SetupError, TableLease, fcm, http};
+use outbox_adapters::{ChannelSetup, Hints, Lease, RedisHints, RedisLease, RedisLink, SetupError, TableLease};
 use outbox_schema::{ConnectOptions, Database, DeliveryRecord, InDoubtPolicy, OnDeadOrdered, Retention};
 
 use crate::destinations::{Limits, RateLimit};
 use crate::poller::channels::{Channel, Retry};
-use outbox_config::{ChannelConfig, ChannelKind, Config, LeaseProvider, Wakeup};
+use outbox_config::{ChannelConfig, Config, LeaseProvider, Wakeup};
 
 /// The connections of a lease in a table: one to campaign or renew, one to look at it.
 const TABLE_LEASE_CONNECTIONS: u32 = 2;
@@ -86,11 +85,19 @@ pub fn channels(config: &Config, own: SocketAddr) -> Result<Vec<Channel>, SetupE
 
 /// One channel of the settings, by itself. No message reaches `own`, the address of the listener.
 pub fn channel(config: &ChannelConfig, own: SocketAddr) -> Result<Channel, SetupError> {
-    let retry = &config.retry;
+    let (settings, retry) = (&config.settings, &config.retry);
+    let rate = config.rate.map(|per_second| RateLimit { per_second, rise: settings.rise() });
+    let adapter = settings.build(&ChannelSetup {
+        name: &config.name,
+        timeout: config.timeout,
+        at_most_once: config.in_doubt == InDoubtPolicy::DeadLetter,
+        keeps_answers: config.record_deliveries == DeliveryRecord::Full,
+        own,
+    })?;
     Ok(Channel {
         name: config.name.clone(),
-        adapter: adapter(config, own)?,
-        sends_json: sends_json(&config.kind),
+        adapter,
+        sends_json: settings.sends_json(),
         timeout: config.timeout,
         in_doubt: config.in_doubt,
         on_dead_ordered: config.on_dead_ordered,
@@ -99,10 +106,10 @@ pub fn channel(config: &ChannelConfig, own: SocketAddr) -> Result<Channel, Setup
             base: retry.base,
             factor: retry.factor,
             max: retry.max,
-            floor: floor(&config.kind),
+            floor: settings.retry_floor(),
             max_age: retry.max_age,
         },
-        limits: limits(config),
+        limits: Limits { max_in_flight: config.max_in_flight, rate },
         max_message_bytes: config.max_message_bytes,
         fair: config.fair,
         record_deliveries: config.record_deliveries,
@@ -110,42 +117,10 @@ pub fn channel(config: &ChannelConfig, own: SocketAddr) -> Result<Channel, Setup
     })
 }
 
-/// Whether the channel sends the payload's JSON. FCM refuses a payload that is no object.
-fn sends_json(kind: &ChannelKind) -> bool {
-    matches!(kind, ChannelKind::Http(settings) if settings.body == http::Body::Json)
-}
-
-/// The shortest wait before a retry. FCM wants no earlier retry, whatever the backoff draws.
-fn floor(kind: &ChannelKind) -> Duration {
-    match kind {
-        ChannelKind::Http(_) => Duration::ZERO,
-        ChannelKind::Fcm(_) => fcm::RETRY_FLOOR,
-    }
-}
-
-/// The limits of a channel. FCM wants its rate to rise slowly after a rest, whatever the rate is.
-fn limits(config: &ChannelConfig) -> Limits {
-    let rise = match &config.kind {
-        ChannelKind::Http(_) => None,
-        ChannelKind::Fcm(_) => Some(fcm::RAMP_UP),
-    };
-    Limits { max_in_flight: config.max_in_flight, rate: config.rate.map(|per_second| RateLimit { per_second, rise }) }
-}
-
-fn adapter(config: &ChannelConfig, own: SocketAddr) -> Result<Arc<dyn Adapter>, SetupError> {
-    let (timeout, at_most_once) = (config.timeout, config.in_doubt == InDoubtPolicy::DeadLetter);
-    Ok(match &config.kind {
-        ChannelKind::Http(settings) => {
-            let keeps = config.record_deliveries == DeliveryRecord::Full;
-            let channel = http::HttpChannel::new(&config.name, settings, timeout, at_most_once, Some(own))?;
-            Arc::new(channel.keeping_answers(keeps))
-        }
-        ChannelKind::Fcm(settings) => Arc::new(fcm::FcmChannel::new(&config.name, settings, timeout, at_most_once)?),
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use outbox_config::Sources;
 
@@ -154,7 +129,8 @@ mod tests {
         let file = "[channels.hook]\nkind = \"http\"\n[channels.push]\nkind = \"fcm\"\nproject_id = \"shop\"";
         let sources = Sources { file: Some(("outbox.toml".into(), file.to_owned())), ..Sources::default() };
         let config = Config::load(&sources).expect("the settings are valid");
-        assert_eq!(floor(&config.channels["push"].kind), Duration::from_secs(10));
-        assert_eq!(floor(&config.channels["hook"].kind), Duration::ZERO);
+        let floor = |name: &str| config.channels[name].settings.retry_floor();
+        assert_eq!(floor("push"), Duration::from_secs(10));
+        assert_eq!(floor("hook"), Duration::ZERO);
     }
 }

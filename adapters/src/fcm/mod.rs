@@ -1,7 +1,7 @@
 //! Delivery over the FCM HTTP v1 API: `POST {base_url}/v1/projects/{project}/messages:send`
 //! (<https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send>).
 //!
-//! `kind` reads the settings of a channel, `request` makes the body, `key_file` reads the key of a service account, `token`
+//! `kind` describes the kind to the program, `request` makes the body, `key_file` reads the key of a service account, `token`
 //! keeps the access token, `response` decides what an answer means. FCM has no idempotency key. So a repeated request carries
 //! ids that make it replace the first one on the device.
 
@@ -37,13 +37,12 @@ use crate::transport::network::tls::Tls;
 use crate::transport::no_answer::NoAnswer;
 use crate::witness::Witness;
 
-pub use self::kind::{DEFAULTS, SHAPES, read_settings};
-pub use self::response::RETRY_FLOOR;
+pub use self::kind::KIND;
 pub use self::settings::Settings;
 
 /// How long the rate takes to rise from zero after a rest
 /// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
-pub const RAMP_UP: Duration = Duration::from_mins(1);
+const RAMP_UP: Duration = Duration::from_mins(1);
 
 /// How long a channel waits when it has no access token.
 const NO_TOKEN_WAIT: Duration = Duration::from_secs(30);
@@ -227,7 +226,7 @@ fn credentials(setup: Setup<'_>, settings: &Settings, base: &Url) -> Result<(Sou
 }
 
 /// The characters that [`check_project_id`] allows, in words.
-pub const PROJECT_ID: &str = "lower-case letters, digits, \"-\", \".\" and \":\"";
+const PROJECT_ID: &str = "lower-case letters, digits, \"-\", \".\" and \":\"";
 
 /// A length in bytes that no project id exceeds.
 const PROJECT_ID_LONGEST: usize = 128;
@@ -237,7 +236,7 @@ const PROJECT_ID_LONGEST: usize = 128;
 ///
 /// # Errors
 /// What the id must not contain.
-pub fn check_project_id(id: &str) -> Result<(), String> {
+fn check_project_id(id: &str) -> Result<(), String> {
     plain_name::check(id, PROJECT_ID_LONGEST, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:".contains(c))
 }
 

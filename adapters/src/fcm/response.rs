@@ -15,7 +15,7 @@ use crate::retry_after::{self, deferral, retry_after};
 use crate::transport::exchange::Read;
 
 /// The least wait before a retry that FCM asks for (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
-pub const RETRY_FLOOR: Duration = Duration::from_secs(10);
+pub(super) const RETRY_FLOOR: Duration = Duration::from_secs(10);
 
 /// How long a channel waits that is at fault, or over its quota, where the answer does not say how long.
 pub(super) const CHANNEL_WAIT: Duration = Duration::from_mins(1);

@@ -1,22 +1,31 @@
-//! The settings of channels of kind `http`: what each may be, and how they are read and checked together.
+//! The kind `http` as it describes itself: what each setting may be, how they are read and checked together, what a channel is.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hyper::header::HeaderName;
 
+use super::HttpChannel;
 use super::headers::{check_header, check_headers, check_row_header};
 use super::settings::{AuthTo, Body, CloudEvents, IdempotencyKey, Method, Settings, Targets};
 use super::statuses::{STATUSES, Statuses, check_statuses};
+use crate::adapter::Adapter;
 use crate::common::{MAX_CONNECTION_AGE, NETWORKS, network, tls_roots};
-use crate::setup::{BASE_URL, TlsRoots, base_url};
+use crate::kind::{ChannelSettings, ChannelSetup, Kind};
+use crate::setup::{BASE_URL, SetupError, TlsRoots, base_url};
 use crate::shape::{Item, Shape, Shapes, Text, words};
 use crate::values::{Checked, Refused, Values};
 
-/// The settings, each with its default and what it means.
-pub const DEFAULTS: &str = include_str!("defaults.toml");
+/// The kind of channels that make requests to URLs.
+pub const KIND: Kind = Kind {
+    name: "http",
+    defaults: include_str!("defaults.toml"),
+    shapes: SHAPES,
+    read: |values| read(values).map(|settings| -> Arc<dyn ChannelSettings> { Arc::new(settings) }),
+};
 
 /// The settings that channels have beside those of every channel.
-pub const SHAPES: Shapes = &[
+const SHAPES: Shapes = &[
     ("base_url", Shape::Text(Text::new(BASE_URL, |url| base_url(url, "`auth`").map(drop)).or_none())),
     ("targets", Shape::Word(&const { words(&Targets::WORDS) })),
     ("method", Shape::Word(&const { words(&Method::WORDS) })),
@@ -62,8 +71,76 @@ fn header_name(name: &str) -> Result<(), String> {
     HeaderName::try_from(name).map(drop).map_err(|_| String::new())
 }
 
-/// Reads the settings of a channel.
-pub fn read_settings(values: &mut Values) -> Checked<Settings> {
+impl ChannelSettings for Settings {
+    fn build(&self, channel: &ChannelSetup<'_>) -> Result<Arc<dyn Adapter>, SetupError> {
+        let ChannelSetup { name, timeout, at_most_once, keeps_answers, own } = *channel;
+        let channel = HttpChannel::new(name, self, timeout, at_most_once, Some(own))?;
+        Ok(Arc::new(channel.keeping_answers(keeps_answers)))
+    }
+
+    fn sends_json(&self) -> bool {
+        self.body == Body::Json
+    }
+
+    fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    fn takes_urls(&self) -> bool {
+        true
+    }
+
+    fn test_payload(&self) -> &'static str {
+        match self.body {
+            Body::Json => r#"{"outbox_test": true}"#,
+            Body::Text => r#""a test message of outbox""#,
+        }
+    }
+
+    fn remarks(&self) -> Vec<(&'static str, String)> {
+        let mut remarks = Vec::new();
+        if !self.https_only {
+            remarks.push(("https_only", "a row may have its payload sent in the clear: set it to true".to_owned()));
+        }
+        if self.ports.is_empty() {
+            remarks.push(("ports", "a row may name any port of any public host: set it to [443]".to_owned()));
+        }
+        if self.base_url.is_empty() {
+            remarks.push((
+                "base_url",
+                "a row may name any public host: make one channel for each receiver, with its base_url".to_owned(),
+            ));
+        } else if self.targets == Targets::Any {
+            remarks
+                .push(("targets", "a row may name other hosts than that of base_url: set it to \"paths\"".to_owned()));
+        }
+        if self.row_headers.is_none() {
+            remarks
+                .push(("row_headers", "a row may set nearly any header: list those that it needs, or []".to_owned()));
+        }
+        if self.auth.is_some() && self.auth_to == AuthTo::Any {
+            remarks.push((
+                "auth_to",
+                "the credential goes to every URL that a row names: set it to \"base_url\"".to_owned(),
+            ));
+        }
+        if self.signing_keys.is_empty() {
+            remarks.push(("signing_keys", "a receiver cannot tell who sent a request: give it a key".to_owned()));
+        }
+        if !self.allow_networks.is_empty() {
+            let networks: Vec<_> = self.allow_networks.iter().map(ToString::to_string).collect();
+            let what = format!(
+                "a row may name any host in {}: name no network of your own, or the address of the receiver alone",
+                networks.join(", ")
+            );
+            let narrow = self.allow_networks.iter().all(|network| network.prefix_len() == network.max_prefix_len());
+            remarks.extend((!narrow).then_some(("allow_networks", what)));
+        }
+        remarks
+    }
+}
+
+fn read(values: &mut Values) -> Checked<Settings> {
     let (headers, tls_roots) = (headers(values), tls_roots(values));
     check_base_url(values);
     check_statuses_apart(values);

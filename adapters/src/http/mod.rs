@@ -1,6 +1,6 @@
 //! Delivery over HTTP: the payload is the body, unchanged.
 //!
-//! `kind` reads the settings of a channel, `request` makes the request, `cloudevents` makes an event of it, `signing` signs
+//! `kind` describes the kind to the program, `request` makes the request, `cloudevents` makes an event of it, `signing` signs
 //! it, and `response` decides what its answer means. An answer 2xx means delivered, whatever becomes of its body. Redirects are
 //! never followed.
 
@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout};
 use url::Url;
 
 pub use self::headers::{CLIENT_HEADER, check_header};
-pub use self::kind::{DEFAULTS, SHAPES, read_settings};
+pub use self::kind::KIND;
 use self::rules::Rules;
 pub use self::settings::{
     Auth, AuthTo, Body, CloudEvents, IdempotencyKey, Method, Secret, SecretPlace, Settings, Targets,

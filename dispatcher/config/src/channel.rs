@@ -1,14 +1,15 @@
 //! Channels as they are configured.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_adapters::{fcm, http};
+use outbox_adapters::ChannelSettings;
 use outbox_schema::{DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
 
 use super::outcome_targets::OutcomeTargets;
 
 /// The settings of one channel.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ChannelConfig {
     /// The name, as in the rows.
     pub name: String,
@@ -32,8 +33,10 @@ pub struct ChannelConfig {
     pub record_deliveries: DeliveryRecord,
     /// Where outcomes of the channel's messages are told.
     pub outcomes: OutcomeTargets,
-    /// The kind of the channel, with the settings of that kind alone.
-    pub kind: ChannelKind,
+    /// The word of its kind.
+    pub kind: &'static str,
+    /// The settings that its kind alone has.
+    pub settings: Arc<dyn ChannelSettings>,
 }
 
 /// When to try again, and when to give up.
@@ -49,13 +52,4 @@ pub struct RetryConfig {
     pub max: Duration,
     /// The age, counted from the first attempt, at which a message is no longer retried.
     pub max_age: Duration,
-}
-
-/// The kind of a channel.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ChannelKind {
-    /// Requests to URLs.
-    Http(Box<http::Settings>),
-    /// Firebase Cloud Messaging.
-    Fcm(fcm::Settings),
 }

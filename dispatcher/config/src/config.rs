@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::alerts::AlertsConfig;
-use super::channel::{ChannelConfig, ChannelKind};
+use super::channel::ChannelConfig;
 use super::problem::{ConfigError, Problem};
 use super::sections::{AdminConfig, DatabaseConfig, DispatchConfig, LeaseConfig, RetentionConfig, TelemetryConfig};
 use super::setting::{Origin, Setting};
@@ -11,7 +11,7 @@ use super::settings::Settings;
 use super::{first_try, key, known};
 
 /// All settings, checked. `docs/settings.md` has the meaning, the default and the allowed values of each.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Config {
     /// The database of the outbox.
     pub database: DatabaseConfig,
@@ -75,11 +75,8 @@ impl Config {
     /// The keys of all settings, with those of the configured channels.
     pub fn keys(&self) -> Vec<String> {
         let of_channels = self.channels.iter().flat_map(|(name, channel)| {
-            let kind = match channel.kind {
-                ChannelKind::Http(_) => known::Kind::Http,
-                ChannelKind::Fcm(_) => known::Kind::Fcm,
-            };
-            known::KNOWN.of_channel(&key::Key::of_channel(name), kind)
+            let kind = known::KNOWN.kind_named(channel.kind);
+            kind.map(|kind| known::KNOWN.of_channel(&key::Key::of_channel(name), kind)).unwrap_or_default()
         });
         Self::fixed_keys().into_iter().chain(of_channels.map(|key| key.to_string())).collect()
     }

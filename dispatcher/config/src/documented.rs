@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::known::{KNOWN, Kind, Row};
+use super::known::{KNOWN, Known, Row};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
 const BEGIN: &str = "<!-- settings: begin -->\n";
@@ -11,22 +11,22 @@ const END: &str = "<!-- settings: end -->";
 
 #[test]
 fn every_setting_says_what_it_is() {
-    let all = KNOWN.fixed().map(|(_, row)| row).chain(Kind::ALL.into_iter().flat_map(|kind| KNOWN.own(kind)));
+    let all = KNOWN.fixed().map(|(_, row)| row).chain(KNOWN.kinds().flat_map(|kind| KNOWN.own(kind)));
     for row in all {
         assert!(row.description().len() > 20, "{} says too little: {:?}", row.name, row.description());
     }
 }
 
 /// A table for each section. Below that of a kind of channel stand the keys that are as of a kind before it.
-fn tables() -> String {
+pub(super) fn tables(known: &Known) -> String {
     let mut tables = Vec::new();
-    for (section, rows) in &KNOWN.sections {
+    for (section, rows) in &known.sections {
         tables.push(table(&format!("`[{section}]`"), rows.iter()));
     }
     let (mut earlier, of) = (Vec::new(), |row: &Row| (row.name, row.default.to_string(), row.description()));
-    for kind in Kind::ALL {
-        let (same, own): (Vec<_>, Vec<_>) = KNOWN.own(kind).iter().partition(|row| earlier.contains(&of(row)));
-        let title = format!("`[channels.NAME]` with `kind = \"{}\"`", kind.as_str());
+    for kind in known.kinds() {
+        let (same, own): (Vec<_>, Vec<_>) = known.own(kind).iter().partition(|row| earlier.contains(&of(row)));
+        let title = format!("`[channels.NAME]` with `kind = \"{}\"`", kind.name);
         tables.push(table(&title, own.iter().copied()) + &as_of_earlier(&same));
         earlier.extend(own.into_iter().map(of));
     }
@@ -53,7 +53,7 @@ fn the_page_about_settings_has_every_key_with_its_default_and_its_comment() {
     let page = std::fs::read_to_string(PAGE).unwrap();
     let (before, rest) = page.split_once(BEGIN).unwrap();
     let (written, after) = rest.split_once(END).unwrap();
-    let expected = format!("\n{}\n", tables());
+    let expected = format!("\n{}\n", tables(&KNOWN));
     if std::env::var_os("OUTBOX_TEST_UPDATE").is_some() {
         std::fs::write(PAGE, format!("{before}{BEGIN}{expected}{END}{after}")).unwrap();
         return;

@@ -3,13 +3,13 @@
 use std::sync::LazyLock;
 
 use outbox_adapters::shape::{Shape, Shapes};
-use outbox_adapters::{fcm, http};
+use outbox_adapters::{KINDS, Kind};
 use toml::{Table, Value};
 
 use super::allowed::documented;
 use super::described::{Described, described};
 use super::key::{CHANNELS, Key};
-use super::shapes::{CHANNEL, SECTIONS};
+use super::shapes::{CHANNEL, RETRY, SECTIONS};
 
 /// The documented default file. Each kind of channel has one of its own beside it.
 const DEFAULTS: &str = include_str!("defaults.toml");
@@ -18,7 +18,7 @@ const DEFAULTS: &str = include_str!("defaults.toml");
 const EVERY_CHANNEL: &str = "channel-defaults";
 
 /// The table of settings of this program.
-pub(super) static KNOWN: LazyLock<Known> = LazyLock::new(Known::new);
+pub(super) static KNOWN: LazyLock<Known> = LazyLock::new(|| Known::new(KINDS));
 
 /// The table of settings: see [`KNOWN`].
 pub(super) struct Known {
@@ -29,7 +29,7 @@ pub(super) struct Known {
     /// What says the kind of a channel.
     pub(super) kind: Row,
     /// The settings of the channels of each kind, but for those that they inherit.
-    kinds: Vec<(Kind, Vec<Row>)>,
+    kinds: Vec<(&'static Kind, Vec<Row>)>,
 }
 
 /// A setting, by its name within its section.
@@ -53,68 +53,40 @@ impl Row {
     }
 }
 
-/// The kind of a channel's adapter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Http,
-    Fcm,
-}
-
-impl Kind {
-    pub(super) const ALL: [Self; 2] = [Self::Http, Self::Fcm];
-
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Fcm => "fcm",
-        }
-    }
-
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
-    fn shapes(self) -> Shapes {
-        match self {
-            Self::Http => http::SHAPES,
-            Self::Fcm => fcm::SHAPES,
-        }
-    }
-
-    fn defaults(self) -> &'static str {
-        match self {
-            Self::Http => http::DEFAULTS,
-            Self::Fcm => fcm::DEFAULTS,
-        }
-    }
-}
-
 impl Known {
-    fn new() -> Self {
+    /// The table of a program that has these kinds of channels.
+    pub(super) fn new(kinds: &[&'static Kind]) -> Self {
         let section = |(name, shapes): &(&'static str, Shapes)| (Key::dotted(name), rows(DEFAULTS, name, &[shapes]));
-        let mut known = Self {
-            sections: SECTIONS.iter().map(section).collect(),
-            fallback: fallback(),
-            kind: Row {
-                name: "kind",
-                shape: Shape::Word(Kind::ALL.map(Kind::as_str).to_vec().leak()),
-                default: Value::String(String::new()),
-                meaning: "How it is reached.".to_owned(),
-            },
-            kinds: Vec::new(),
+        let sections: Vec<_> = SECTIONS.iter().map(section).collect();
+        let names: Vec<_> = kinds.iter().map(|kind| kind.name).collect();
+        let kind = Row {
+            name: "kind",
+            shape: Shape::Word(names.leak()),
+            default: Value::String(String::new()),
+            meaning: "How it is reached.".to_owned(),
         };
         let every = rows(DEFAULTS, EVERY_CHANNEL, &[CHANNEL]);
-        for kind in Kind::ALL {
+        let of_kind = |kind: &&'static Kind| {
             let mut all = every.clone();
-            for row in rows(kind.defaults(), "", &[kind.shapes(), CHANNEL]) {
+            for row in rows(kind.defaults, "", &[kind.shapes, CHANNEL, RETRY]) {
                 match all.iter_mut().find(|of_every| of_every.name == row.name) {
                     Some(of_every) => *of_every = row,
                     None => all.push(row),
                 }
             }
-            known.kinds.push((kind, all));
-        }
-        known
+            (*kind, all)
+        };
+        Self { sections, fallback: fallback(), kind, kinds: kinds.iter().map(of_kind).collect() }
+    }
+
+    /// The kinds of channels.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &'static Kind> {
+        self.kinds.iter().map(|(kind, _)| *kind)
+    }
+
+    /// The kind that this word of the settings names.
+    pub(super) fn kind_named(&self, name: &str) -> Option<&'static Kind> {
+        self.kinds().find(|kind| kind.name == name)
     }
 
     /// All settings but those of channels.
@@ -128,23 +100,23 @@ impl Known {
     }
 
     /// The settings of `[retry]` that channels of a kind take from there.
-    pub(super) fn inherited(&self, kind: Kind) -> impl Iterator<Item = &Row> {
+    pub(super) fn inherited(&self, kind: &Kind) -> impl Iterator<Item = &Row> {
         let own = self.own(kind);
         self.section(&retry_section()).iter().filter(move |row| own.iter().all(|own| own.name != row.name))
     }
 
     /// The settings of channels of a kind, but for its kind and what they inherit.
-    pub(super) fn own(&self, kind: Kind) -> &[Row] {
-        self.kinds.iter().find(|(of, _)| *of == kind).map_or(&[], |(_, rows)| rows)
+    pub(super) fn own(&self, kind: &Kind) -> &[Row] {
+        self.kinds.iter().find(|(of, _)| of.name == kind.name).map_or(&[], |(_, rows)| rows)
     }
 
     /// The settings of channels of a kind, but for its kind.
-    pub(super) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Row> {
+    pub(super) fn of_kind(&self, kind: &Kind) -> impl Iterator<Item = &Row> {
         self.own(kind).iter().chain(self.inherited(kind))
     }
 
     /// The keys of the channel with this section, whose kind it is.
-    pub(super) fn of_channel(&self, section: &Key, kind: Kind) -> Vec<Key> {
+    pub(super) fn of_channel(&self, section: &Key, kind: &Kind) -> Vec<Key> {
         std::iter::once(&self.kind).chain(self.of_kind(kind)).map(|row| section.child(row.name)).collect()
     }
 }
@@ -186,9 +158,9 @@ mod tests {
         for (name, shapes) in SECTIONS {
             assert_eq!(KNOWN.section(&Key::dotted(name)).len(), shapes.len(), "{name}");
         }
-        for kind in Kind::ALL {
-            for (name, _) in kind.shapes().iter().chain(CHANNEL) {
-                assert!(KNOWN.own(kind).iter().any(|row| row.name == *name), "{name} of {}", kind.as_str());
+        for kind in KINDS {
+            for (name, _) in kind.shapes.iter().chain(CHANNEL) {
+                assert!(KNOWN.own(kind).iter().any(|row| row.name == *name), "{name} of {}", kind.name);
             }
         }
     }

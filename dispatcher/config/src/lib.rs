@@ -40,7 +40,7 @@ mod unknown;
 mod url_parameters;
 
 pub use alerts::{AlertFormat, AlertsConfig, DeadRate};
-pub use channel::{ChannelConfig, ChannelKind, RetryConfig};
+pub use channel::{ChannelConfig, RetryConfig};
 pub use check::is_on_loopback;
 pub use config::Config;
 pub use lease_times::{LeaseTimes, campaign_interval};

@@ -1,16 +1,22 @@
 //! The settings file as a JSON Schema, for editors that complete and check TOML. It knows what the table of settings knows.
 //! Only the program checks what has to fit together.
 
+use outbox_adapters::Kind;
 use outbox_adapters::shape::{Item, Shape};
 use serde_json::{Map, Value, json};
 
-use super::known::{KNOWN, Kind, Row};
+use super::known::{KNOWN, Known, Row};
 
 /// The JSON Schema, draft 2020-12, of `outbox.toml`.
 pub fn schema() -> Value {
+    of(&KNOWN)
+}
+
+/// The JSON Schema of these settings.
+pub(super) fn of(known: &Known) -> Value {
     let section = |rows: &[Row]| table(&rows.iter().map(property).collect());
-    let mut sections: Map<_, _> = KNOWN.sections.iter().map(|(key, rows)| (key.to_string(), section(rows))).collect();
-    let kinds: Vec<Value> = Kind::ALL.into_iter().map(channel).collect();
+    let mut sections: Map<_, _> = known.sections.iter().map(|(key, rows)| (key.to_string(), section(rows))).collect();
+    let kinds: Vec<Value> = known.kinds().map(|kind| channel(known, kind)).collect();
     let channels = json!({
         "description": "The ways out, by the names that rows give.",
         "type": "object",
@@ -30,10 +36,10 @@ fn table(properties: &Map<String, Value>) -> Value {
 }
 
 /// The schema of a channel of one kind. It has the keys of `[retry]` that the kind inherits.
-fn channel(kind: Kind) -> Value {
-    let mut properties: Map<_, _> = KNOWN.of_kind(kind).map(property).collect();
-    let name = json!({ "description": KNOWN.kind.meaning, "const": kind.as_str() });
-    properties.insert(KNOWN.kind.name.to_owned(), name);
+fn channel(known: &Known, kind: &Kind) -> Value {
+    let mut properties: Map<_, _> = known.of_kind(kind).map(property).collect();
+    let name = json!({ "description": known.kind.meaning, "const": kind.name });
+    properties.insert(known.kind.name.to_owned(), name);
     let mut channel = table(&properties);
     channel["required"] = json!(["kind"]);
     channel

@@ -44,16 +44,7 @@ pub(super) const SECTIONS: &[(&str, Shapes)] = &[
             ("drain_timeout", Shape::Time(Duration::ZERO, HOUR)),
         ],
     ),
-    (
-        "retry",
-        &[
-            ("max_attempts", Shape::Whole(1, 32_767)),
-            ("base", Shape::Time(Duration::from_millis(1), DAY)),
-            ("factor", Shape::Number(1, 100)),
-            ("max", Shape::Time(Duration::from_millis(1), DAYS_30)),
-            ("max_age", Shape::Time(SECOND, Duration::from_hours(365 * 24))),
-        ],
-    ),
+    ("retry", RETRY),
     ("retention", &[("success", KEPT), ("dead", KEPT), ("figures", KEPT)]),
     (
         "admin",
@@ -87,6 +78,15 @@ pub(super) const SECTIONS: &[(&str, Shapes)] = &[
             ("page_url", Shape::Text(Text::new(BASE_URL, |url| base_url(url, "admin.token").map(drop)).or_none())),
         ],
     ),
+];
+
+/// The settings of `[retry]`, which channels take from there.
+pub(super) const RETRY: Shapes = &[
+    ("max_attempts", Shape::Whole(1, 32_767)),
+    ("base", Shape::Time(Duration::from_millis(1), DAY)),
+    ("factor", Shape::Number(1, 100)),
+    ("max", Shape::Time(Duration::from_millis(1), DAYS_30)),
+    ("max_age", Shape::Time(SECOND, Duration::from_hours(365 * 24))),
 ];
 
 /// The settings of every channel.

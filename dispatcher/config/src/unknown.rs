@@ -1,9 +1,10 @@
 //! Unknown keys, and the known keys that were probably meant.
 
+use outbox_adapters::Kind;
 use toml::Value;
 
 use super::key::{CHANNELS, Key};
-use super::known::{KNOWN, Kind};
+use super::known::Known;
 use super::problem::Problem;
 use super::setting::Origin;
 use super::source::{GivenValue, Raw};
@@ -12,8 +13,8 @@ use super::source::{GivenValue, Raw};
 const NEAR: f64 = 0.65;
 
 /// An unknown key outside the channels.
-pub(super) fn unknown(key: &Key, given: &GivenValue) -> Option<Problem> {
-    let known: Vec<Key> = KNOWN.fixed().map(|(key, _)| key).collect();
+pub(super) fn unknown(key: &Key, given: &GivenValue, known: &Known) -> Option<Problem> {
+    let known: Vec<Key> = known.fixed().map(|(key, _)| key).collect();
     let within = |section: &Key| known.iter().filter(|known| known.section() == *section).collect::<Vec<_>>();
     let is_table = matches!(&given.value, Raw::Typed(Value::Table(_)));
     if key.is_channels() || !within(key).is_empty() {
@@ -37,15 +38,14 @@ pub(super) fn unknown(key: &Key, given: &GivenValue) -> Option<Problem> {
 }
 
 /// A key in a channel that the channel's kind does not have.
-pub(super) fn unknown_of_channel(key: &Key, given: &GivenValue, section: &Key, kind: Kind) -> Problem {
-    let known = KNOWN.of_channel(section, kind);
-    let of_other = Kind::ALL.into_iter().find(|other| KNOWN.of_channel(section, *other).contains(key));
-    let kind = kind.as_str();
+pub(super) fn unknown_of_channel(key: &Key, given: &GivenValue, section: &Key, kind: &Kind, known: &Known) -> Problem {
+    let of_other = known.kinds().find(|other| known.of_channel(section, other).contains(key));
+    let (known, kind) = (known.of_channel(section, kind), kind.name);
     let advice = if let Some(other) = of_other {
         let keys = listed(known.iter().collect());
         format!(
             "is a setting of {} channels, and this one is {kind}; the keys of {kind} channels are {keys}",
-            other.as_str()
+            other.name
         )
     } else if let Some(meant) = nearest(key, &known) {
         format!("is not a setting of {kind} channels; did you mean {}?", spelled(meant, &given.origin))

@@ -1,7 +1,7 @@
 //! `outbox channels list`.
 
 use clap::Args;
-use outbox_config::{ChannelConfig, ChannelKind, Config};
+use outbox_config::{ChannelConfig, Config};
 use outbox_console::text::{Cell, Page, print_as};
 use outbox_schema::InDoubtPolicy;
 use serde::Serialize;
@@ -27,14 +27,10 @@ struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     fn of(channel: &'a ChannelConfig) -> Self {
-        let (kind, base_url) = match &channel.kind {
-            ChannelKind::Http(settings) => ("http", settings.base_url.as_str()),
-            ChannelKind::Fcm(settings) => ("fcm", settings.base_url.as_str()),
-        };
         Self {
             name: &channel.name,
-            kind,
-            base_url: Some(base_url).filter(|url| !url.is_empty()),
+            kind: channel.kind,
+            base_url: Some(channel.settings.base_url()).filter(|url| !url.is_empty()),
             in_doubt: channel.in_doubt,
             max_attempts: channel.retry.max_attempts,
             timeout_seconds: channel.timeout.as_secs_f64(),

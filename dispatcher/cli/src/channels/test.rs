@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use outbox_adapters::{Answer, Delivery, HIDDEN, SeenAnswer, SeenRequest, Witness, http};
-use outbox_config::{ChannelConfig, ChannelKind, Config, is_secret_header};
+use outbox_adapters::{Answer, Delivery, HIDDEN, SeenAnswer, SeenRequest, Witness};
+use outbox_config::{Config, is_secret_header};
 use outbox_console::configured::nearest;
 use outbox_console::examine;
 use outbox_console::text::{Page, in_one_line, print_as};
@@ -100,7 +100,7 @@ pub(super) async fn test(config: &Config, args: TestArgs) -> anyhow::Result<Exit
         return Err(Misuse::new(format!("the settings have no channel {name} ({}){nearest}", known.join(", "))).into());
     };
     let key = format!("{MARK}{}", Uuid::now_v7());
-    let payload = payload.unwrap_or_else(|| default_payload(settings).to_owned());
+    let payload = payload.unwrap_or_else(|| settings.settings.test_payload().to_owned());
     let message = NewMessage::new(name.as_str(), target, payload).idempotency_key(key.as_str());
     let message = headers.into_iter().fold(message, |message, (name, value)| message.header(name, value));
     message.validate()?;
@@ -115,17 +115,6 @@ pub(super) async fn test(config: &Config, args: TestArgs) -> anyhow::Result<Exit
     let report = Report::new(name, key, exchanges, answer, u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
     print_as(json, &report, in_words)?;
     Ok(if delivered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn default_payload(channel: &ChannelConfig) -> &'static str {
-    match &channel.kind {
-        ChannelKind::Http(settings) => match settings.body {
-            http::Body::Json => r#"{"outbox_test": true}"#,
-            http::Body::Text => r#""a test message of outbox""#,
-        },
-        // Without a notification the device shows nothing.
-        ChannelKind::Fcm(_) => r#"{"data": {"outbox_test": "true"}}"#,
-    }
 }
 
 fn delivery(message: &NewMessage, key: &str, kept: &Arc<Kept>) -> anyhow::Result<Delivery> {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use outbox_adapters::Kind;
 use outbox_adapters::values::{Checked, Refused, Values};
-use outbox_adapters::{fcm, http};
 use outbox_schema::channel_name;
 
 use super::outcomes;
-use crate::channel::{ChannelConfig, ChannelKind, RetryConfig};
+use crate::channel::{ChannelConfig, RetryConfig};
 use crate::key::Key;
-use crate::known::{KNOWN, Kind};
+use crate::known::Known;
 use crate::problem::Problem;
 use crate::setting::{Origin, Setting};
 use crate::settings::Settings;
@@ -18,18 +18,19 @@ use crate::{OutcomeTargets, read, units};
 
 pub(super) fn channels(
     settings: &Settings,
+    known: &Known,
     max_bytes: Option<u64>,
     problems: &mut Vec<Problem>,
 ) -> Checked<BTreeMap<String, ChannelConfig>> {
     let mut channels = Ok(BTreeMap::new());
     for name in settings.channels() {
         let section = Key::of_channel(&name);
-        let said = settings.get(&section.child(KNOWN.kind.name));
+        let said = settings.get(&section.child(known.kind.name));
         // A channel without a kind was reported.
-        let Some((said, kind)) = said.and_then(|said| Some((said, Kind::named(said.value.as_str()?)?))) else {
+        let Some((said, kind)) = said.and_then(|said| Some((said, known.kind_named(said.value.as_str()?)?))) else {
             continue;
         };
-        let rows = std::iter::once(&KNOWN.kind).chain(KNOWN.of_kind(kind));
+        let rows = std::iter::once(&known.kind).chain(known.of_kind(kind));
         let channel = read::section(settings, problems, &section, rows, |values| {
             values.is_implied = said.origin == Origin::Default;
             let channel = channel(&name, kind, values, settings)?;
@@ -53,16 +54,13 @@ pub(super) fn channels(
     Ok(channels)
 }
 
-fn channel(name: &str, kind: Kind, values: &mut Values, settings: &Settings) -> Checked<ChannelConfig> {
+fn channel(name: &str, kind: &'static Kind, values: &mut Values, settings: &Settings) -> Checked<ChannelConfig> {
     if let Err(why) = channel_name::check(name) {
         let allowed = channel_name::ALLOWED;
         values.refuse("kind", format!("the name of this channel is not allowed: {why}; allowed is {allowed}"));
     }
     let retry = retry(values, settings, &Key::of_channel(name));
-    let kind = match kind {
-        Kind::Http => http::read_settings(values).map(|settings| ChannelKind::Http(Box::new(settings))),
-        Kind::Fcm => fcm::read_settings(values).map(ChannelKind::Fcm),
-    };
+    let of_kind = (kind.read)(values);
     Ok(ChannelConfig {
         name: name.to_owned(),
         timeout: values.time("timeout")?,
@@ -75,7 +73,8 @@ fn channel(name: &str, kind: Kind, values: &mut Values, settings: &Settings) -> 
         fair: values.word("fairness", &FAIRNESS)?,
         record_deliveries: values.word("record_deliveries", &RECORD_DELIVERIES)?,
         outcomes: OutcomeTargets { on_dead: values.outcome("on_dead")?, on_success: values.outcome("on_success")? },
-        kind: kind?,
+        kind: kind.name,
+        settings: of_kind?,
     })
 }
 

@@ -6,7 +6,7 @@ use outbox_adapters::values::{Checked, Refused, Values};
 
 use super::{alerts, channel};
 use crate::key::Key;
-use crate::known::{KNOWN, retry_section};
+use crate::known::{KNOWN, Known, retry_section};
 use crate::problem::Problem;
 use crate::read;
 use crate::secret::{SecretText, SecretUrl};
@@ -20,6 +20,7 @@ use crate::{
 /// Reads all settings. They are refused where there is a problem.
 pub(crate) fn config(
     settings: Settings,
+    known: &Known,
     no_default_database: Option<Problem>,
     problems: &mut Vec<Problem>,
 ) -> Checked<Config> {
@@ -39,7 +40,7 @@ pub(crate) fn config(
     let ttl = lease.as_ref().map(|lease| lease.ttl).map_err(|refused| *refused);
     let alerts = section("alerts", &settings, problems, |values| alerts::alerts(values, ttl));
     let max_bytes = dispatch.as_ref().ok().map(|dispatch| dispatch.max_bytes);
-    let channels = channel::channels(&settings, max_bytes, problems);
+    let channels = channel::channels(&settings, known, max_bytes, problems);
     // Every channel has its own retry settings. But a wrong `[retry]` is wrong even where no channel inherits it.
     retry?;
     Ok(Config {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use outbox_schema::OutcomeTarget;
 
 use crate::OutcomeTargets;
-use crate::channel::{ChannelConfig, ChannelKind};
+use crate::channel::ChannelConfig;
 use crate::key::Key;
 use crate::problem::Problem;
 use crate::read;
@@ -39,11 +39,11 @@ fn refusal(
             "this channel has an on_dead or on_success itself: outcomes could go round".to_owned(),
         ));
     }
-    let ChannelKind::Http(http) = &to.kind else {
+    if !to.settings.takes_urls() {
         let why = format!("has a placeholder, and channel {} sends to no URL: write the target out", to.name);
         return told.target.has_places().then_some(("target", why));
-    };
-    if !told.target.is_url() && http.base_url.is_empty() {
+    }
+    if !told.target.is_url() && to.settings.base_url().is_empty() {
         let why = format!("is no URL with http:// or https://, and channel {} has no base_url", to.name);
         return Some(("target", why));
     }

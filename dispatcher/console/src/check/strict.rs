@@ -1,11 +1,9 @@
 //! What a strict installation would not leave so: settings that let rows, receivers or readers do more than they must.
 
-use outbox_adapters::http::{AuthTo, Targets};
-use outbox_adapters::{fcm, http};
 use outbox_schema::tls::{Tls, is_this_machine};
 use url::Url;
 
-use outbox_config::{ChannelConfig, ChannelKind, Config, LeaseProvider};
+use outbox_config::{ChannelConfig, Config, LeaseProvider};
 use outbox_dispatcher::wiring;
 
 /// The largest message that needs no reason.
@@ -33,11 +31,7 @@ pub(super) fn remarks(config: &Config) -> Vec<(String, String)> {
         }
     }
     for channel in config.channels.values() {
-        let of_kind = match &channel.kind {
-            ChannelKind::Http(settings) => of_http(settings),
-            ChannelKind::Fcm(settings) => of_fcm(settings),
-        };
-        let both = of_kind.into_iter().chain(of_any(channel));
+        let both = channel.settings.remarks().into_iter().chain(of_any(channel));
         remarks.extend(both.map(|(name, what)| (format!("channels.{}.{name}", channel.name), what)));
     }
     remarks
@@ -68,53 +62,6 @@ fn of_any(channel: &ChannelConfig) -> Vec<(&'static str, String)> {
         ));
     }
     remarks
-}
-
-fn of_http(settings: &http::Settings) -> Vec<(&'static str, String)> {
-    let mut remarks = Vec::new();
-    if !settings.https_only {
-        remarks.push(("https_only", "a row may have its payload sent in the clear: set it to true".to_owned()));
-    }
-    if settings.ports.is_empty() {
-        remarks.push(("ports", "a row may name any port of any public host: set it to [443]".to_owned()));
-    }
-    if settings.base_url.is_empty() {
-        remarks.push((
-            "base_url",
-            "a row may name any public host: make one channel for each receiver, with its base_url".to_owned(),
-        ));
-    } else if settings.targets == Targets::Any {
-        remarks.push(("targets", "a row may name other hosts than that of base_url: set it to \"paths\"".to_owned()));
-    }
-    if settings.row_headers.is_none() {
-        remarks.push(("row_headers", "a row may set nearly any header: list those that it needs, or []".to_owned()));
-    }
-    if settings.auth.is_some() && settings.auth_to == AuthTo::Any {
-        remarks
-            .push(("auth_to", "the credential goes to every URL that a row names: set it to \"base_url\"".to_owned()));
-    }
-    if settings.signing_keys.is_empty() {
-        remarks.push(("signing_keys", "a receiver cannot tell who sent a request: give it a key".to_owned()));
-    }
-    if !settings.allow_networks.is_empty() {
-        let networks: Vec<_> = settings.allow_networks.iter().map(ToString::to_string).collect();
-        let what = format!(
-            "a row may name any host in {}: name no network of your own, or the address of the receiver alone",
-            networks.join(", ")
-        );
-        let narrow = settings.allow_networks.iter().all(|network| network.prefix_len() == network.max_prefix_len());
-        remarks.extend((!narrow).then_some(("allow_networks", what)));
-    }
-    remarks
-}
-
-fn of_fcm(settings: &fcm::Settings) -> Vec<(&'static str, String)> {
-    let many: Vec<_> = settings.targets.iter().filter(|kind| ["topic", "condition"].contains(kind)).copied().collect();
-    if many.is_empty() {
-        return Vec::new();
-    }
-    let what = format!("a row may address all devices of a {}: set it to [\"token\"]", many.join(" or "));
-    vec![("targets", what)]
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ mod push;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use outbox_config::{ChannelKind, Config, LeaseProvider, Sources};
+use outbox_adapters::http;
+use outbox_config::{Config, LeaseProvider, Sources};
 use serde::Deserialize;
 use yaml_serde::Value;
 
@@ -244,9 +245,7 @@ fn the_channel_of_the_compose_file_reaches_the_receiver_and_no_other_private_net
     let compose = compose();
     let (_, dispatcher) = dispatchers(&compose)[0];
     let config = settings(dispatcher);
-    let Some(ChannelKind::Http(channel)) = config.channels.get("http").map(|channel| &channel.kind) else {
-        panic!("there is no channel `http` of the kind http");
-    };
+    let channel: &http::Settings = config.channels["http"].settings.downcast_ref().unwrap();
     let base = reqwest::Url::parse(&channel.base_url).unwrap();
     let receiver = &compose.services[base.host_str().unwrap()];
     let listens = format!("0.0.0.0:{}", base.port().unwrap());

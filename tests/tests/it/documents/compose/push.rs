@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use outbox_config::ChannelKind;
+use outbox_adapters::fcm;
 use outbox_tests::{eventually, outbox_binary, servers};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -31,9 +31,7 @@ fn the_channel_for_pushes_reaches_the_stand_in_and_reads_the_files_that_it_write
     assert_eq!(fcm.command[..2], ["demo", "fcm"]);
     let (_, dispatcher) = dispatchers(&compose)[0];
     let config = settings(dispatcher);
-    let Some(ChannelKind::Fcm(channel)) = config.channels.get("push").map(|channel| &channel.kind) else {
-        panic!("there is no channel `push` of the kind fcm");
-    };
+    let channel: &fcm::Settings = config.channels["push"].settings.downcast_ref().unwrap();
     assert_eq!(argument(fcm, "--host"), "fcm", "its service is called otherwise");
     assert_eq!(argument(fcm, "--listen"), "0.0.0.0", "others would not reach it");
     assert_eq!(channel.base_url, format!("https://fcm:{PORT}"));
