@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use outbox_schema::{Header, Lane, MessageId, Revision};
 
 use super::Schedule;
-use super::destination::Destination;
 use super::keys::{KeyName, Through, key_of};
-use super::lane::{Flow, FlowState, LaneState};
-use super::rank::{Rank, rank};
-use super::ring::{Channel, Entry, StrangersTurn, Turn};
-use super::spot::Spot;
+use super::lane::{Flow, FlowState, LaneState, Spot};
+use super::parking::Destination;
+use super::ring::{Channel, Entry, Rank, StrangersTurn, Turn, rank};
 
 impl Schedule {
     /// Puts a header in its place.
@@ -112,9 +110,7 @@ impl Schedule {
             self.unlist(flow);
             self.set_state(flow, FlowState::Open, |state| matches!(state, FlowState::Heavy { .. }));
         }
-        self.uncount(flow);
-        self.flows[flow].queue.insert(rank, header);
-        self.count(flow);
+        self.change(flow, |flow| flow.queue.insert(rank, header));
         self.counts.here += 1;
         self.lanes[lane].here += 1;
         if first {
@@ -126,9 +122,7 @@ impl Schedule {
     /// Takes a header out of its flow.
     pub(super) fn take_out(&mut self, flow: usize, rank: Rank) -> Header {
         self.unlist(flow);
-        self.uncount(flow);
-        let header = self.flows[flow].queue.remove(&rank).expect("a header where it was put");
-        self.count(flow);
+        let header = self.change(flow, |flow| flow.queue.remove(&rank)).expect("a header where it was put");
         let lane = self.flows[flow].lane;
         self.counts.here -= 1;
         self.lanes[lane].here -= 1;
@@ -150,9 +144,9 @@ impl Schedule {
             return *lane;
         }
         let channel = self.channel(&name.channel, None);
-        let lane = self.lanes.add(LaneState::new(name.clone(), channel));
+        let lane = self.lanes.insert(LaneState::new(name.clone(), channel));
         self.lane_of.insert(name.clone(), lane);
-        self.turns.notice_lanes(self.lanes.len());
+        self.turns.shared |= self.lanes.len() > 1;
         lane
     }
 
@@ -183,7 +177,7 @@ impl Schedule {
         if let Some(destination) = self.destination_of.get(name) {
             return *destination;
         }
-        let destination = self.destinations.add(Destination::new(name.clone()));
+        let destination = self.destinations.insert(Destination::new(name.clone()));
         self.destination_of.insert(name.clone(), destination);
         self.stir(destination);
         destination
@@ -202,7 +196,7 @@ impl Schedule {
         }
         let of = &mut self.destinations[destination];
         let (stranger, queue) = (of.stranger, BTreeMap::new());
-        let flow = self.flows.add(Flow { lane, destination, queue, state: FlowState::Open, stranger, left: false });
+        let flow = self.flows.insert(Flow { lane, destination, queue, state: FlowState::Open, stranger, left: false });
         of.flows.insert(flow);
         self.flow_of.insert((lane, destination), flow);
         self.lanes[lane].flows += 1;
@@ -304,28 +298,23 @@ impl Schedule {
         self.counts.behind_gates = self.counts.behind_gates.saturating_add_signed(rows);
     }
 
-    pub(super) fn count(&mut self, flow: usize) {
-        let (headers, [strange, closed, ready]) = self.counted(flow);
-        self.counts.strange += if strange { headers } else { 0 };
-        self.counts.closed += if closed { headers } else { 0 };
+    /// Changes a flow, and counts its headers anew.
+    pub(super) fn change<T>(&mut self, flow: usize, change: impl FnOnce(&mut Flow) -> T) -> T {
+        let before = self.counted(flow);
+        let changed = change(&mut self.flows[flow]);
+        let after = self.counted(flow);
         let of = &mut self.lanes[self.flows[flow].lane];
-        of.ready += if ready { headers } else { 0 };
-        of.strangers += if ready && strange { headers } else { 0 };
+        let counts = [&mut self.counts.strange, &mut self.counts.closed, &mut of.ready, &mut of.strangers];
+        for ((count, before), after) in counts.into_iter().zip(before).zip(after) {
+            *count = *count - before + after;
+        }
+        changed
     }
 
-    pub(super) fn uncount(&mut self, flow: usize) {
-        let (headers, [strange, closed, ready]) = self.counted(flow);
-        self.counts.strange -= if strange { headers } else { 0 };
-        self.counts.closed -= if closed { headers } else { 0 };
-        let of = &mut self.lanes[self.flows[flow].lane];
-        of.ready -= if ready { headers } else { 0 };
-        of.strangers -= if ready && strange { headers } else { 0 };
-    }
-
-    /// How many headers a flow has, and as what they count.
-    fn counted(&self, flow: usize) -> (usize, [bool; 3]) {
+    /// How many headers of a flow count as for strangers, as for closed destinations, as ready, and as ready for strangers.
+    fn counted(&self, flow: usize) -> [usize; 4] {
         let Flow { stranger, state, ref queue, .. } = self.flows[flow];
-        let closed = matches!(state, FlowState::Parked { closed: true, .. });
-        (queue.len(), [stranger && !closed, closed, state == FlowState::Open])
+        let (closed, ready) = (matches!(state, FlowState::Parked { closed: true, .. }), state == FlowState::Open);
+        [stranger && !closed, closed, ready, ready && stranger].map(|counts| if counts { queue.len() } else { 0 })
     }
 }

@@ -6,9 +6,9 @@ use tokio::time::Instant;
 use super::Schedule;
 use super::flight::Flight;
 use super::keys::{Gate, Through, key_of};
+use super::lane::Spot;
 use super::looks::weigh;
 use super::rooms::Rooms;
-use super::spot::Spot;
 
 impl Schedule {
     /// These were claimed unseen.

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::Schedule;
 use super::lane::{Feeding, FlowState, LaneState};
-use super::looks::{Added, By, Fate, place};
+use super::looks::{Added, By, place};
 use super::rooms::Rooms;
 
 /// The fewest headers that a lane may have here. A flow with no more is low.
@@ -70,19 +70,18 @@ impl Schedule {
                 added.passed_over += 1;
                 continue;
             }
-            let (id, place) = (header.id, place(&header));
+            let place = place(&header);
             let full = self.counts.here >= self.capacity.headers && self.is_new(&header);
             if full {
                 stopped.insert(of);
             } else if let LaneState { more: Some(more), passed: false, .. } = &mut self.lanes[lane] {
                 *more = place.or(*more);
             }
-            let fate = if full || self.is_left(lane, &header) || self.leaves_strangers(lane, &header, rooms) {
-                Fate::PassedOver
+            if full || self.is_left(lane, &header) || self.leaves_strangers(lane, &header, rooms) {
+                added.passed_over += 1;
             } else {
-                self.take_in(header, By::Round { rows: 2 }, WalkStart::default(), rooms, now)
-            };
-            added.count(fate, id);
+                self.take_in(header, By::More, &mut added, rooms, now);
+            }
         }
         let full: Vec<usize> = brought.iter().filter(|(_, rows)| **rows >= limit).map(|((lane, _), _)| *lane).collect();
         let goes_on: HashSet<usize> = full.into_iter().chain(stopped.into_iter().map(|(lane, _)| lane)).collect();

@@ -10,7 +10,7 @@ use outbox_schema::{Header, MessageId};
 use tokio::time::Instant;
 
 /// The messages in flight.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Flights {
     slots: usize,
     max_bytes: u64,
@@ -32,7 +32,7 @@ pub(super) struct Flight {
 
 impl Flights {
     pub(super) fn new(slots: usize, max_bytes: u64) -> Self {
-        Self { slots, max_bytes, rows: HashMap::new(), bytes: 0, reserved: None }
+        Self { slots, max_bytes, ..Self::default() }
     }
 
     pub(super) fn len(&self) -> usize {

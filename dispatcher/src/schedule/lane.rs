@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use outbox_schema::{Header, Lane, WalkStart};
 use tokio::time::Instant;
 
-use super::rank::Rank;
-use super::ring::{StrangersTurn, Turn};
+use super::ring::{Rank, StrangersTurn, Turn};
 
 /// A lane with fewer than this in flight has little in flight.
 pub(super) const LITTLE: usize = 8;
@@ -125,4 +124,26 @@ pub(super) enum FlowState {
     Parked { place: u64, closed: bool },
     /// Its first message waits for bytes, at this place.
     Heavy { place: u64 },
+}
+
+/// Where a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// In this flow.
+    Flow(usize, Rank),
+    /// Behind the gate of its key.
+    Gate,
+    InFlight,
+}
+
+/// How many headers are here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) here: usize,
+    /// Those behind the gates of their keys.
+    pub(super) behind_gates: usize,
+    /// Those for destinations that have never answered, but for the next.
+    pub(super) strange: usize,
+    /// Those that are parked with destinations that take nothing for now.
+    pub(super) closed: usize,
 }

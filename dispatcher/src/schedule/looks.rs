@@ -7,10 +7,9 @@ use tokio::time::Instant;
 
 use super::Schedule;
 use super::keys::{KeyName, key_of};
-use super::lane::Feeding;
+use super::lane::{Feeding, Spot};
 use super::parking::ASK_AGAIN;
 use super::rooms::{Rooms, Standing};
-use super::spot::Spot;
 
 /// How many lanes with a backlog a look may be told to pass over.
 const MOST_PASSED_OVER: usize = 64;
@@ -52,45 +51,33 @@ pub enum Shows {
 /// A look, as to which strangers it may bring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// It goes through all there is, in order.
-    Order,
+    /// It goes through all there is, in order, and has come from that place.
+    Order(WalkStart),
     /// It follows what comes. The newest find a place when the others have theirs.
     Newest,
-    /// It goes from lane to lane.
-    Round {
-        /// How many rows of the lane it brought.
-        rows: usize,
-    },
-}
-
-/// What becomes of a header.
-#[derive(Clone, Copy)]
-pub(super) enum Fate {
-    New,
-    Repeat,
-    PassedOver,
-    UnknownChannel,
+    /// It goes from lane to lane. `alone`: the row is the only one that it brought of its lane.
+    Round { alone: bool },
+    /// It brings the rows of lanes, or keys, that are known.
+    More,
 }
 
 impl Schedule {
     /// Takes in the headers of a look at all lanes, in its order. It brings no rows with a key.
     pub fn add(&mut self, page: Vec<Header>, shows: Shows, rooms: &mut dyn Rooms, now: Instant) -> Added {
         let (by, seen) = match shows {
-            Shows::AllUpTo(seen) => (By::Order, seen),
+            Shows::AllUpTo(seen) => (By::Order(seen), seen),
             Shows::Newest => (By::Newest, WalkStart::default()),
         };
         let (mut added, per_lane) = (Added::default(), self.per_lane());
         for header in page {
-            let id = header.id;
-            let fate = match self.lane_of.get(&header.lane).copied() {
-                Some(lane) if self.knows_of(lane, &header) => Fate::PassedOver,
+            match self.lane_of.get(&header.lane).copied() {
+                Some(lane) if self.knows_of(lane, &header) => added.passed_over += 1,
                 Some(lane) if self.lanes[lane].here >= per_lane && self.is_new(&header) => {
                     self.leave_row(lane, &header, seen);
-                    Fate::PassedOver
+                    added.passed_over += 1;
                 }
-                _ => self.take_in(header, by, seen, rooms, now),
-            };
-            added.count(fate, id);
+                _ => drop(self.take_in(header, by, &mut added, rooms, now)),
+            }
         }
         added
     }
@@ -99,20 +86,16 @@ impl Schedule {
     pub fn met(&mut self, step: &[Header], each: u32, rooms: &mut dyn Rooms, now: Instant) -> Added {
         let mut added = Added::default();
         for lane in step.chunk_by(|one, other| one.lane == other.lane) {
-            let rows = lane.len();
+            let (by, before) = (By::Round { alone: lane.len() == 1 }, added.new);
+            for header in lane {
+                self.take_in(header.clone(), by, &mut added, rooms, now);
+            }
             let mut by_priority = lane.chunk_by(|one, other| one.priority == other.priority);
             let is_full = by_priority.any(|rows| rows.len() >= each as usize);
-            let before = added.new;
-            for header in lane {
-                let fate = self.take_in(header.clone(), By::Round { rows }, WalkStart::default(), rooms, now);
-                added.count(fate, header.id);
-            }
-            // All that is behind these may be unknown.
-            let Some(&number) = self.lane_of.get(&lane[0].lane) else { continue };
+            let Some(&number) = self.lane_of.get(&lane[0].lane).filter(|_| is_full) else { continue };
             let is_in_flight = |row: &Header| matches!(self.known.get(&row.id), Some((_, Spot::InFlight)));
-            let (has_new, has_more) = (added.new > before, self.lanes[number].more.is_some());
             // All that is behind these may be unknown.
-            if is_full && (has_new || has_more || lane.iter().all(is_in_flight)) {
+            if added.new > before || self.lanes[number].more.is_some() || lane.iter().all(is_in_flight) {
                 let behind = lane.iter().map(place).fold(WalkStart::default(), |earlier, place| place.or(earlier));
                 self.leave(number, behind);
             }
@@ -126,60 +109,63 @@ impl Schedule {
         let (mut added, mut stopped) = (Added::default(), HashSet::new());
         for header in step {
             let (id, key) = (header.id, key_of(&header));
-            let fate = if key.as_ref().is_some_and(|key| stopped.contains(key)) {
-                Fate::PassedOver
-            } else {
-                self.take_in(header, By::Round { rows: 2 }, WalkStart::default(), rooms, now)
+            let Some(key) = key.filter(|key| !stopped.contains(key)) else {
+                added.passed_over += 1;
+                continue;
             };
-            if let (Fate::PassedOver, Some(key)) = (&fate, key) {
+            if !self.take_in(header, By::More, &mut added, rooms, now) {
                 // None of its key overtakes it.
                 self.drop_key(&key, id);
                 stopped.insert(key);
             }
-            added.count(fate, id);
         }
         added
     }
 
-    /// Puts a header in its place, if it has one.
+    /// Puts a header in its place, if it has one, and says whether it has. Counts what became of it.
     pub(super) fn take_in(
         &mut self,
         mut header: Header,
         by: By,
-        seen: WalkStart,
+        added: &mut Added,
         rooms: &mut dyn Rooms,
         now: Instant,
-    ) -> Fate {
+    ) -> bool {
         if !weigh(&mut header, rooms) {
-            return Fate::UnknownChannel;
+            added.unknown_channel.push(header.id);
+            return true;
         }
-        match self.known.get(&header.id) {
-            Some((revision, _)) if *revision >= header.revision => return Fate::Repeat,
+        let has_place = match self.known.get(&header.id) {
+            Some((revision, _)) if *revision >= header.revision => return true,
             Some((_, Spot::InFlight)) => {
                 // It is to be found again once it is marked.
                 self.skipped = true;
-                return Fate::PassedOver;
+                false
             }
             Some((_, Spot::Flow(..) | Spot::Gate)) => {
                 if let Some(key) = self.drop_row(header.id) {
                     self.open_gate(&key);
                 }
+                self.find_place(header, by, rooms, now)
             }
-            None => {}
-        }
-        self.find_place(header, by, seen, rooms, now)
+            None => self.find_place(header, by, rooms, now),
+        };
+        added.new += usize::from(has_place);
+        added.passed_over += usize::from(!has_place);
+        has_place
     }
 
     /// Puts a header that is not here in its place, if it has one.
-    fn find_place(&mut self, header: Header, by: By, seen: WalkStart, rooms: &mut dyn Rooms, now: Instant) -> Fate {
+    fn find_place(&mut self, header: Header, by: By, rooms: &mut dyn Rooms, now: Instant) -> bool {
         let lane = self.lane_of.get(&header.lane).copied();
         if self.counts.here >= self.capacity.headers || lane.is_none() && self.lanes.len() >= self.capacity.headers {
-            match lane {
+            match (lane, by) {
                 _ if header.key.is_some() => {}
-                Some(lane) => self.leave_row(lane, &header, seen),
-                None => self.skipped = true,
+                (Some(lane), By::Order(seen)) => self.leave_row(lane, &header, seen),
+                (Some(lane), _) => self.leave_row(lane, &header, WalkStart::default()),
+                (None, _) => self.skipped = true,
             }
-            return Fate::PassedOver;
+            return false;
         }
         // The round over all keys meets it again.
         if let Some(key) = key_of(&header)
@@ -187,17 +173,17 @@ impl Schedule {
                 || self.has_many_for(&header)
                     && matches!(rooms.standing(&key.0, &header.destination, now), Standing::Closed { .. }))
         {
-            return Fate::PassedOver;
+            return false;
         }
         let stranger = self.meet(&header, rooms);
         if stranger && lane.is_none() {
             if let Standing::Closed { until } = rooms.standing(&header.lane.channel, &header.destination, now) {
                 self.leave_until(until.unwrap_or(now), now);
-                return Fate::PassedOver;
+                return false;
             }
             if self.counts.strange >= self.part_of_strangers(by, header.revision == Revision(0)) {
                 self.skipped |= header.key.is_none();
-                return Fate::PassedOver;
+                return false;
             }
         }
         if lane.is_none() {
@@ -212,7 +198,7 @@ impl Schedule {
         if let Some(&lane) = new_lane.and_then(|lane| self.lane_of.get(&lane)) {
             self.lanes[lane].begun = Some(now);
         }
-        Fate::New
+        true
     }
 
     /// Whether another row of a key finds a place. Rows behind gates have a quarter of all, and those before them a half, so that they
@@ -287,20 +273,9 @@ impl Schedule {
     fn part_of_strangers(&self, by: By, untried: bool) -> usize {
         let quarter = self.capacity.headers / 4;
         match by {
-            By::Order | By::Round { rows: 1 } => quarter,
+            By::Order(_) | By::Round { alone: true } => quarter,
             By::Newest if !untried => quarter + quarter / 4,
-            By::Newest | By::Round { .. } => quarter * 2,
-        }
-    }
-}
-
-impl Added {
-    pub(super) fn count(&mut self, fate: Fate, id: MessageId) {
-        match fate {
-            Fate::New => self.new += 1,
-            Fate::Repeat => {}
-            Fate::PassedOver => self.passed_over += 1,
-            Fate::UnknownChannel => self.unknown_channel.push(id),
+            By::Newest | By::Round { alone: false } | By::More => quarter * 2,
         }
     }
 }

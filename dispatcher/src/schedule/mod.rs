@@ -23,7 +23,6 @@
 //! **Invariant:** a row is here once, or in flight, never both. It leaves flight with its mark, so that no other claim can have it.
 
 mod buffer;
-mod destination;
 mod fate;
 mod feeding;
 mod flight;
@@ -31,12 +30,9 @@ mod keys;
 mod lane;
 mod looks;
 mod parking;
-mod rank;
 mod ring;
 mod rooms;
 mod said;
-mod slab;
-mod spot;
 mod strangers;
 #[cfg(test)]
 mod tests;
@@ -46,22 +42,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use outbox_schema::{Header, Lane, MessageId, Revision};
+use slab::Slab;
 use tokio::time::Instant;
 
-use self::destination::Destination;
 use self::flight::Flights;
 use self::keys::{Gate, KeyName};
-use self::lane::{Flow, LaneState};
+use self::lane::{Counts, Flow, LaneState, Spot};
 pub use self::looks::{Added, Shows, Unseen};
+use self::parking::Destination;
 use self::ring::{Channel, Turns};
 pub use self::rooms::{Capacity, Rooms, Standing};
 pub use self::said::{Waiting, WhyNot};
-use self::slab::Slab;
-use self::spot::{Counts, Spot};
 use self::strangers::Strangers;
 
 /// Headers of due rows, and whose turn it is.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Schedule {
     capacity: Capacity,
     /// Where each row is that is here or in flight.
@@ -101,32 +96,7 @@ pub struct Schedule {
 impl Schedule {
     /// Nothing is here.
     pub fn new(capacity: Capacity) -> Self {
-        Self {
-            capacity,
-            known: HashMap::new(),
-            held: HashMap::new(),
-            channels: Vec::new(),
-            lanes: Slab::default(),
-            lane_of: HashMap::new(),
-            flows: Slab::default(),
-            flow_of: HashMap::new(),
-            destinations: Slab::default(),
-            destination_of: HashMap::new(),
-            keys: HashMap::new(),
-            heavy: BTreeMap::new(),
-            alarms: BTreeSet::new(),
-            stirred: Vec::new(),
-            flights: Flights::new(capacity.slots, capacity.bytes),
-            strangers: Strangers::default(),
-            counts: Counts::default(),
-            more: BTreeSet::new(),
-            hungry: VecDeque::new(),
-            left_strangers: BTreeSet::new(),
-            turns: Turns::default(),
-            placed: 0,
-            skipped: false,
-            left_until: None,
-        }
+        Self { capacity, flights: Flights::new(capacity.slots, capacity.bytes), ..Self::default() }
     }
 
     /// A new term begins: all headers leave. What is in flight stays, and rows that are held stay held.

@@ -4,6 +4,8 @@
 //! two of them are tried, and with each message that goes, one more while there is room. Each parked destination is also asked again
 //! when it opens by itself, and every [`ASK_AGAIN`]: what gave it room may have told nobody.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -11,9 +13,62 @@ use tokio::time::Instant;
 use super::Schedule;
 use super::lane::{Flow, FlowState};
 use super::ring::Entry;
+use super::rooms::Standing;
 
 /// How often a destination without room is asked again, at least.
 pub(super) const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// A destination of messages that are here.
+#[derive(Debug, Default)]
+pub(super) struct Destination {
+    pub(super) name: Arc<str>,
+    /// Whether it has never answered.
+    pub(super) stranger: bool,
+    /// Its flows.
+    pub(super) flows: BTreeSet<usize>,
+    /// Its flows that wait for room, in the order in which they came.
+    pub(super) parked: BTreeMap<u64, usize>,
+    /// When it is asked again. There is such a time while flows are parked.
+    pub(super) alarm: Option<Instant>,
+    /// Whether it waits to be looked at again, since it answered.
+    pub(super) stirred: bool,
+    /// In which take it was last asked what room it has for each channel, and what it has been given since.
+    asked: u64,
+    answers: Vec<(usize, Standing)>,
+    given: usize,
+}
+
+impl Destination {
+    pub(super) fn new(name: Arc<str>) -> Self {
+        Self { name, ..Self::default() }
+    }
+
+    /// What it may get of a channel beside what the present take gave it. It is asked once in each take.
+    pub(super) fn standing(&mut self, take: u64, channel: usize, ask: impl FnOnce(&str) -> Standing) -> Standing {
+        if self.asked != take {
+            (self.asked, self.given) = (take, 0);
+            self.answers.clear();
+        }
+        let known = self.answers.iter().find(|(of, _)| *of == channel).map(|(_, standing)| *standing);
+        let standing = known.unwrap_or_else(|| {
+            let standing = ask(&self.name);
+            self.answers.push((channel, standing));
+            standing
+        });
+        match standing {
+            Standing::Room(room) if room <= self.given => Standing::Full,
+            Standing::Room(room) => Standing::Room(room - self.given),
+            Standing::Full | Standing::Closed { .. } => standing,
+        }
+    }
+
+    /// Notes that the present take gave it a message. Says whether it has room for others that are parked.
+    pub(super) fn given(&mut self) -> bool {
+        self.given += 1;
+        let has_room = |standing: &Standing| matches!(standing, Standing::Room(room) if *room > self.given);
+        !self.parked.is_empty() && self.answers.iter().any(|(_, standing)| has_room(standing))
+    }
+}
 
 impl Schedule {
     /// Parks a flow of a lane that has its turn with its destination, which is asked again then.
@@ -40,9 +95,8 @@ impl Schedule {
         let Flow { lane, destination, .. } = self.flows[flow];
         self.unlist(flow);
         self.set_state(flow, FlowState::Open, |_| true);
-        self.uncount(flow);
-        self.flows[flow].stranger = self.destinations[destination].stranger;
-        self.count(flow);
+        let stranger = self.destinations[destination].stranger;
+        self.change(flow, |flow| flow.stranger = stranger);
         self.fill_again(flow);
         // A lane that waited for its destination, and has credit left, goes on with its turn.
         self.list(flow);
@@ -85,7 +139,6 @@ impl Schedule {
         if !from(was) {
             return;
         }
-        self.uncount(flow);
         match was {
             FlowState::Open => {}
             FlowState::Parked { place, .. } => {
@@ -94,7 +147,6 @@ impl Schedule {
             }
             FlowState::Heavy { place } => self.no_longer_heavy(place),
         }
-        self.flows[flow].state = state;
-        self.count(flow);
+        self.change(flow, |flow| flow.state = state);
     }
 }

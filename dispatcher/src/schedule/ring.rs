@@ -7,9 +7,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use outbox_schema::Header;
 use tokio::time::Instant;
 
-use super::rank::Rank;
+/// The order within a lane: the highest priority first, then the longest due.
+pub(super) type Rank = (u8, i64, i64);
+
+/// The rank of a row.
+pub(super) fn rank(header: &Header) -> Rank {
+    (u8::MAX - header.priority, header.at, header.id.0)
+}
 
 /// So many lanes that had nothing go one after another while others wait.
 const FRESH_IN_A_ROW: u32 = 8;
@@ -29,7 +36,7 @@ pub(super) struct StrangersTurn {
 }
 
 /// A channel, and its lanes with something that can go.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Channel {
     pub(super) name: Arc<str>,
     /// Whether its lanes take turns.
@@ -68,15 +75,7 @@ impl Entry {
 
 impl Channel {
     pub(super) fn new(name: Arc<str>, fair: bool) -> Self {
-        Self {
-            name,
-            fair,
-            lanes: BTreeMap::new(),
-            fresh_in_a_row: 0,
-            strange: Default::default(),
-            untried: BTreeMap::new(),
-            strange_picks: 0,
-        }
+        Self { name, fair, ..Self::default() }
     }
 
     /// Whether no lane has anything that can go, but for strangers.
@@ -163,11 +162,4 @@ pub(super) struct Turns {
     /// Whether there was more than one lane since the last take, and until when slots are kept for others.
     pub(super) shared: bool,
     pub(super) shared_until: Option<Instant>,
-}
-
-impl Turns {
-    /// Notes how many lanes there are.
-    pub(super) fn notice_lanes(&mut self, lanes: usize) {
-        self.shared |= lanes > 1;
-    }
 }

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 /// How much there may be of what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capacity {
     /// Messages in flight.
     pub slots: usize,

@@ -6,8 +6,7 @@ use outbox_schema::MessageId;
 use tokio::time::Instant;
 
 use super::Schedule;
-use super::lane::FlowState;
-use super::spot::Spot;
+use super::lane::{FlowState, Spot};
 
 /// What waits, and what is in flight.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

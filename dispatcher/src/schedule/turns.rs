@@ -8,11 +8,10 @@ use tokio::time::Instant;
 use super::Schedule;
 use super::flight::Flight;
 use super::keys::{Through, key_of};
-use super::lane::{Flow, LITTLE};
+use super::lane::{Flow, LITTLE, Spot};
 use super::parking::ASK_AGAIN;
 use super::ring::{Entry, Turn};
 use super::rooms::{Rooms, Standing};
-use super::spot::Spot;
 
 /// The messages of a turn: so that a connection is used while it is warm.
 const TURN: i64 = 4;
@@ -43,6 +42,18 @@ enum Go {
     NoPlace,
 }
 
+/// A take, while it goes on.
+struct Take<'a> {
+    rooms: &'a mut dyn Rooms,
+    now: Instant,
+    most: usize,
+    batch: Vec<Header>,
+    /// Whether slots are kept for others.
+    shared: bool,
+    /// How many more strangers are tried whose message is too large for now.
+    tries: u32,
+}
+
 impl Schedule {
     /// Chooses which messages are claimed next: `most` at most. From here on they are in flight. What became of those of the last call
     /// is known by now: they were admitted to their destinations, or refused.
@@ -52,23 +63,18 @@ impl Schedule {
             self.turns.shared_until = Some(now + SHARED);
         }
         self.turns.shared_until.take_if(|until| *until <= now);
-        let shared = self.turns.shared_until.is_some();
         self.look_after(rooms, now);
-        let budget = rooms.budget_of_strangers();
-        let mut batch = Vec::new();
-        // How many strangers are tried that find their next message too large.
-        let mut tries = TRIES;
+        let shared = self.turns.shared_until.is_some();
+        let mut take = Take { rooms, now, most, batch: Vec::new(), shared, tries: TRIES };
+        let budget = take.rooms.budget_of_strangers();
         // Lanes that have to leave the rest to others, and their turns.
         let mut aside: Vec<(Turn, usize)> = Vec::new();
-        while batch.len() < most && self.flights.free_slots() > 0 {
-            if self.take_heavy(rooms, now, &mut batch) {
+        while self.goes_on(&take) {
+            if self.take_heavy(&mut take, budget) {
                 continue;
             }
-            let strangers = tries > 0 && self.strangers_may_go(budget, shared, now);
-            if strangers
-                && self.turns.since_stranger + 1 >= STRANGERS_TURN
-                && self.stranger(rooms, now, &mut tries, &mut batch)
-            {
+            let strangers = take.tries > 0 && self.strangers_may_go(budget, shared, now);
+            if strangers && self.turns.since_stranger + 1 >= STRANGERS_TURN && self.stranger(&mut take) {
                 self.turns.since_stranger = 0;
                 continue;
             }
@@ -78,9 +84,9 @@ impl Schedule {
                     self.lanes[lane].in_turn = true;
                     aside.push((turn, lane));
                 } else {
-                    self.turn(lane, most, shared, rooms, now, &mut batch);
+                    self.in_turn(lane, |schedule| schedule.turn(lane, &mut take));
                 }
-            } else if !(strangers && self.stranger(rooms, now, &mut tries, &mut batch)) {
+            } else if !(strangers && self.stranger(&mut take)) {
                 break;
             }
         }
@@ -94,7 +100,12 @@ impl Schedule {
         if self.channels.iter().any(|channel| !channel.is_idle()) {
             self.strangers.others_want(now);
         }
-        batch
+        take.batch
+    }
+
+    /// Whether another message may be chosen.
+    fn goes_on(&self, take: &Take<'_>) -> bool {
+        take.batch.len() < take.most && self.flights.free_slots() > 0
     }
 
     /// Looks at destinations of which something may have changed, before the turns.
@@ -153,46 +164,39 @@ impl Schedule {
         None
     }
 
-    /// A lane has its turn.
-    fn turn(
-        &mut self,
-        lane: usize,
-        most: usize,
-        shared: bool,
-        rooms: &mut dyn Rooms,
-        now: Instant,
-        batch: &mut Vec<Header>,
-    ) {
-        let of = &mut self.lanes[lane];
-        let fair = self.channels[of.channel].fair;
-        of.in_turn = true;
-        if of.credit <= 0 {
-            of.credit += TURN;
-        }
-        while batch.len() < most && self.flights.free_slots() > 0 {
-            let of = &self.lanes[lane];
-            let is_over = if fair { of.credit <= 0 } else { of.credit < TURN };
-            let is_over = is_over || self.leaves_rest(lane, shared);
-            let Some(&(_, flow)) = of.open.first().filter(|_| !is_over) else { break };
-            match self.go(flow, rooms, now) {
-                Go::Now => self.fly(flow, now, batch),
-                Go::Heavy => self.is_heavy(flow),
-                Go::Parked | Go::NoPlace => {}
-            }
-        }
-        let of = &mut self.lanes[lane];
-        of.in_turn = false;
-        if of.here == 0 || !fair {
-            of.credit = 0;
-        }
-        let entry = if of.credit > 0 { Entry::First } else { Entry::Last };
+    /// A lane goes on: meanwhile it takes part in no turns. Then it enters them at the place that is returned.
+    fn in_turn(&mut self, lane: usize, go: impl FnOnce(&mut Self) -> Entry) {
+        let was_in_turn = std::mem::replace(&mut self.lanes[lane].in_turn, true);
+        let entry = go(self);
+        self.lanes[lane].in_turn = was_in_turn;
         self.enter(lane, entry);
         self.is_low(lane);
         self.end_lane_if_over(lane);
     }
 
-    /// A stranger has its turn. Says whether there was one. `tries` counts those down whose message is too large for now.
-    fn stranger(&mut self, rooms: &mut dyn Rooms, now: Instant, tries: &mut u32, batch: &mut Vec<Header>) -> bool {
+    /// A lane has its turn.
+    fn turn(&mut self, lane: usize, take: &mut Take<'_>) -> Entry {
+        let of = &mut self.lanes[lane];
+        let fair = self.channels[of.channel].fair;
+        if of.credit <= 0 {
+            of.credit += TURN;
+        }
+        while self.goes_on(take) {
+            let of = &self.lanes[lane];
+            let is_over = if fair { of.credit <= 0 } else { of.credit < TURN };
+            let is_over = is_over || self.leaves_rest(lane, take.shared);
+            let Some(&(_, flow)) = of.open.first().filter(|_| !is_over) else { break };
+            self.try_flow(flow, take);
+        }
+        let of = &mut self.lanes[lane];
+        if of.here == 0 || !fair {
+            of.credit = 0;
+        }
+        if of.credit > 0 { Entry::First } else { Entry::Last }
+    }
+
+    /// A stranger has its turn. Says whether there was one.
+    fn stranger(&mut self, take: &mut Take<'_>) -> bool {
         let mut next = None;
         for _ in 0..self.channels.len() {
             self.turns.strange_channel = (self.turns.strange_channel + 1) % self.channels.len();
@@ -206,52 +210,53 @@ impl Schedule {
         if let Some(turn) = of.strangers_turn.take() {
             self.channels[of.channel].leave_strange(turn);
         }
-        let was_in_turn = std::mem::replace(&mut of.in_turn, true);
-        while let Some(&(_, flow)) = self.lanes[lane].strange.first() {
-            match self.go(flow, rooms, now) {
-                Go::Now => {
-                    self.fly(flow, now, batch);
-                    break;
+        self.in_turn(lane, |schedule| {
+            while let Some(&(_, flow)) = schedule.lanes[lane].strange.first() {
+                match schedule.try_flow(flow, take) {
+                    Go::Now => break,
+                    Go::NoPlace => {
+                        take.tries -= 1;
+                        break;
+                    }
+                    Go::Heavy | Go::Parked => {}
                 }
-                Go::Heavy => self.is_heavy(flow),
-                Go::NoPlace => {
-                    *tries -= 1;
-                    break;
-                }
-                Go::Parked => {}
             }
-        }
-        self.lanes[lane].in_turn = was_in_turn;
-        self.enter(lane, Entry::Last);
-        self.is_low(lane);
-        self.end_lane_if_over(lane);
+            Entry::Last
+        });
         true
     }
 
-    /// The first message that waits for bytes goes, where it fits by now. Says whether one did, or was parked.
-    fn take_heavy(&mut self, rooms: &mut dyn Rooms, now: Instant, batch: &mut Vec<Header>) -> bool {
+    /// The first message that waits for bytes goes, where it fits by now. True: look again. It went, was parked, or takes part in turns
+    /// again.
+    fn take_heavy(&mut self, take: &mut Take<'_>, budget: usize) -> bool {
         let Some((_, &flow)) = self.heavy.first_key_value() else { return false };
-        let bytes = self.flows[flow].queue.first_key_value().map_or(0, |(_, header)| header.bytes);
+        let Flow { lane, destination, ref queue, .. } = self.flows[flow];
+        let bytes = queue.first_key_value().map_or(0, |(_, header)| header.bytes);
         if !self.flights.fits_at_last(bytes) {
             return false;
         }
-        let Flow { lane, destination, .. } = self.flows[flow];
-        if self.destinations[destination].stranger
-            && self.strangers.room(&self.capacity, rooms.budget_of_strangers(), now) == 0
-        {
+        if self.destinations[destination].stranger && self.strangers.room(&self.capacity, budget, take.now) == 0 {
             // It keeps what it needs until it has a place in the budget, and others may have the rest.
             self.flights.reserve_at_most(bytes);
             return false;
         }
-        let was_in_turn = std::mem::replace(&mut self.lanes[lane].in_turn, true);
-        self.reopen(flow);
-        if let Go::Now = self.go(flow, rooms, now) {
-            self.fly(flow, now, batch);
-        }
-        self.lanes[lane].in_turn = was_in_turn;
-        self.enter(lane, Entry::Last);
-        self.end_lane_if_over(lane);
+        self.in_turn(lane, |schedule| {
+            schedule.reopen(flow);
+            schedule.try_flow(flow, take);
+            Entry::Last
+        });
         true
+    }
+
+    /// The first message of an open flow goes where it can. Otherwise the flow waits, if not for a place among strangers.
+    fn try_flow(&mut self, flow: usize, take: &mut Take<'_>) -> Go {
+        let go = self.go(flow, take.rooms, take.now);
+        match go {
+            Go::Now => self.fly(flow, take.now, &mut take.batch),
+            Go::Heavy => self.is_heavy(flow),
+            Go::Parked | Go::NoPlace => {}
+        }
+        go
     }
 
     /// Whether the first message of an open flow can go. Where its destination has no room, the flow is parked with it.

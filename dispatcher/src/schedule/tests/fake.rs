@@ -7,7 +7,7 @@ use outbox_schema::{Header, Lane, MessageId, Revision, WalkStart};
 use tokio::time::Instant;
 
 use crate::schedule::lane::FlowState;
-use crate::schedule::spot::{Counts, Spot};
+use crate::schedule::lane::{Counts, Spot};
 use crate::schedule::{Added, Schedule, Shows};
 use crate::schedule::{Capacity, Rooms, Standing};
 
