@@ -2,6 +2,7 @@
 //! beside its messages (destinations, retention). The work for each message has statements of its own for each
 //! database: the stores, and enqueuing.
 
+use futures_util::TryStreamExt;
 use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
@@ -74,6 +75,26 @@ impl<T> AnyRow for T where
 {
 }
 
+/// A row, as its database returns it.
+enum Row {
+    Postgres(PgRow),
+    MySql(MySqlRow),
+    Sqlite(SqliteRow),
+}
+
+impl Row {
+    fn read<T: AnyRow>(&self) -> sqlx::Result<T> {
+        match self {
+            Self::Postgres(row) => T::from_row(row),
+            Self::MySql(row) => T::from_row(row),
+            Self::Sqlite(row) => T::from_row(row),
+        }
+    }
+}
+
+/// Takes each row of a statement, one after the other.
+type Take<'a> = &'a mut (dyn FnMut(Row) -> sqlx::Result<()> + Send);
+
 /// A connection to one of the databases.
 #[derive(Debug)]
 pub(crate) enum AnyConnection<'c> {
@@ -89,21 +110,9 @@ impl AnyConnection<'_> {
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> sqlx::Result<Vec<T>> {
-        match self {
-            Self::Postgres(connection) => {
-                let query = sqlx::query_as_with(statement.postgres, bound::<Postgres>(values)?);
-                query.fetch_all(&mut **connection).await
-            }
-            Self::MySql(connection) => {
-                let (text, values) = unnumbered(statement.mysql, values);
-                let query = sqlx::query_as_with(AssertSqlSafe(text), bound::<MySql>(&values)?);
-                query.fetch_all(&mut **connection).await
-            }
-            Self::Sqlite(connection) => {
-                let query = sqlx::query_as_with(statement.sqlite, bound::<Sqlite>(values)?);
-                query.fetch_all(&mut **connection).await
-            }
-        }
+        let mut read = Vec::new();
+        Box::pin(self.each(statement, values, &mut |row| row.read().map(|row| read.push(row)))).await?;
+        Ok(read)
     }
 
     /// The same for a statement that reads much of an index. MariaDB 10.11 reads the rows too when it executes a
@@ -114,10 +123,37 @@ impl AnyConnection<'_> {
         values: &[Value<'_>],
     ) -> sqlx::Result<Vec<T>> {
         let Self::MySql(connection) = self else { return self.rows(statement, values).await };
-        let (text, values) = unnumbered(statement.mysql, values);
-        let values: Vec<_> = values.iter().map(Value::spelled).collect();
-        let rows = sqlx::raw_sql(spelled_out(&text, &values)).fetch_all(&mut **connection).await?;
+        let rows = Box::pin(rows_of_text(connection, statement, values)).await?;
         rows.iter().map(T::from_row).collect()
+    }
+
+    /// Runs a statement, and hands over the rows that it returns. It is compiled once, whatever the rows are read as.
+    async fn each(&mut self, statement: &'static Statement, values: &[Value<'_>], take: Take<'_>) -> sqlx::Result<()> {
+        match self {
+            Self::Postgres(connection) => {
+                let query = sqlx::query_with(statement.postgres, bound::<Postgres>(values)?);
+                let mut rows = query.fetch(&mut **connection);
+                while let Some(row) = rows.try_next().await? {
+                    take(Row::Postgres(row))?;
+                }
+            }
+            Self::MySql(connection) => {
+                let (text, values) = unnumbered(statement.mysql, values);
+                let query = sqlx::query_with(AssertSqlSafe(text), bound::<MySql>(&values)?);
+                let mut rows = query.fetch(&mut **connection);
+                while let Some(row) = rows.try_next().await? {
+                    take(Row::MySql(row))?;
+                }
+            }
+            Self::Sqlite(connection) => {
+                let query = sqlx::query_with(statement.sqlite, bound::<Sqlite>(values)?);
+                let mut rows = query.fetch(&mut **connection);
+                while let Some(row) = rows.try_next().await? {
+                    take(Row::Sqlite(row))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs a statement that inserts one row. Returns the `id` of the row.
@@ -171,6 +207,16 @@ impl AnyConnection<'_> {
             Self::Sqlite(connection) => script.execute(&mut **connection).await.map(drop),
         }
     }
+}
+
+async fn rows_of_text(
+    connection: &mut MySqlConnection,
+    statement: &'static Statement,
+    values: &[Value<'_>],
+) -> sqlx::Result<Vec<MySqlRow>> {
+    let (text, values) = unnumbered(statement.mysql, values);
+    let values: Vec<_> = values.iter().map(Value::spelled).collect();
+    sqlx::raw_sql(spelled_out(&text, &values)).fetch_all(connection).await
 }
 
 /// The statement with bare `?`, and a value for each. A statement that has only bare `?` stays as it is.
@@ -266,10 +312,20 @@ pub(crate) async fn read<T: AnyRow>(
     statement: &'static Statement,
     values: &[Value<'_>],
 ) -> sqlx::Result<Vec<T>> {
+    let mut read = Vec::new();
+    Box::pin(read_each(database, statement, values, &mut |row| row.read().map(|row| read.push(row)))).await?;
+    Ok(read)
+}
+
+async fn read_each(
+    database: &Database,
+    statement: &'static Statement,
+    values: &[Value<'_>],
+    take: Take<'_>,
+) -> sqlx::Result<()> {
     let mut transaction = AnyTransaction::to_read(database).await?;
-    let rows = transaction.connection().rows(statement, values).await?;
-    transaction.commit().await?;
-    Ok(rows)
+    transaction.connection().each(statement, values, take).await?;
+    transaction.commit().await
 }
 
 /// Runs one statement that returns no rows, in a transaction of its own.
