@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use outbox_schema::desk::{Author, Change, Moment, Pace};
+use outbox_schema::desk::{Author, ContentEdit, Moment, Pace};
 use outbox_schema::{ConnectOptions, Database, DeadLetterFilter, DeadReason, Selection};
 use outbox_tests::receiver::Receiver;
 use outbox_tests::{outbox_binary, servers};
@@ -105,7 +105,7 @@ async fn changes(database: &Database) {
     let refused = DeadLetterFilter { status_code: Some(400), ..DeadLetterFilter::default() };
     let (refused, author) = (Selection::Filter(refused), Author { who: "bench".to_owned(), why: String::new() });
     let headers = BTreeMap::from([("X-Tenant".to_owned(), "7".to_owned())]);
-    let change = Change { headers, ..Change::default() };
+    let change = ContentEdit { headers, ..ContentEdit::default() };
     let began = Instant::now();
     let edited = by_hand.edit_all(&refused, &change, &author, &|_| ControlFlow::Continue(())).await.unwrap().edited;
     println!("edited {edited} in {:.1} s", began.elapsed().as_secs_f64());

@@ -13,9 +13,9 @@ use super::replay::Replaying;
 use super::retry::Retrying;
 use super::undo::Undoing;
 use super::{
-    Author, ByHand, Cancelled, CancelledAll, Change, Cleared, DeskError, Edited, EditedAll, InvalidTargetSelection,
-    MessageSelection, Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Retried, Revised, Selection,
-    Stopped, Undone, Watch, cancel, destinations, edit, invalid_targets, operations, prune,
+    Author, ByHand, Cancelled, CancelledAll, Cleared, ContentEdit, DeskError, Edited, EditedAll,
+    InvalidTargetSelection, MessageSelection, Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Retried,
+    Revised, Selection, Stopped, Undone, Watch, cancel, destinations, edit, invalid_targets, operations, prune,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::while_doing;
@@ -81,7 +81,7 @@ impl ByHand for Database {
     async fn edit_all(
         &self,
         selection: &Selection,
-        change: &Change,
+        change: &ContentEdit,
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<EditedAll, DeskError> {

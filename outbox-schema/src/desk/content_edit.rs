@@ -12,8 +12,9 @@ use crate::InvalidMessage;
 /// What changes in each of the dead letters. Their payloads stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = Change))]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct ContentEdit {
     /// The new target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
@@ -53,7 +54,7 @@ pub enum Unfit {
     Invalid(#[from] InvalidMessage),
 }
 
-impl Change {
+impl ContentEdit {
     /// The content after the change of a message with this content.
     ///
     /// # Errors
@@ -134,8 +135,8 @@ mod tests {
     #[test]
     fn the_audit_of_a_change_has_the_names_of_its_headers_and_no_values() {
         let headers = [("X-Api-Key".to_owned(), "secret".to_owned())].into();
-        let change = Change { target: Some("/new".to_owned()), headers, ..Change::default() };
+        let change = ContentEdit { target: Some("/new".to_owned()), headers, ..ContentEdit::default() };
         assert_eq!(change.said(), serde_json::json!({ "target": "/new", "headers": ["X-Api-Key"] }));
-        assert_eq!(Change::default().said(), serde_json::json!({}));
+        assert_eq!(ContentEdit::default().said(), serde_json::json!({}));
     }
 }

@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::change::HeadersBefore;
+use super::content_edit::HeadersBefore;
 use super::dead::meant;
 use super::edit::{Envelope, not_json};
 use super::operation::{Operation, Standing, said_of};
 use super::operations::{Batch, Remaining, Work};
 use super::statements::{EDIT_EACH, ENVELOPES};
-use super::{Change, EditedAll, Left, Revised, Selection, Skipped};
+use super::{ContentEdit, EditedAll, Left, Revised, Selection, Skipped};
 use crate::sql::AnyConnection;
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
@@ -24,13 +24,13 @@ const UNREAD: &str = "{}";
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Editing {
     selection: Selection,
-    change: Change,
+    change: ContentEdit,
     remaining: Remaining,
     done: EditedAll,
 }
 
 impl Editing {
-    pub(super) fn of(selection: &Selection, change: &Change) -> Self {
+    pub(super) fn of(selection: &Selection, change: &ContentEdit) -> Self {
         let (remaining, done) = (Remaining::default(), EditedAll::default());
         Self { selection: selection.clone(), change: change.clone(), remaining, done }
     }

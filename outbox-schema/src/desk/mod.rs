@@ -7,7 +7,7 @@ mod audits;
 mod author;
 mod by_hand;
 mod cancel;
-mod change;
+mod content_edit;
 mod database;
 mod dead;
 mod dead_letter;
@@ -49,7 +49,7 @@ pub use answers::{
 };
 pub use audits::{AuditAction, AuditFilter, AuditPage, LOOKED_AT, ListedAudit};
 pub use author::{Author, Pace};
-pub use change::{Change, HeadersBefore, MoveTarget, Unfit};
+pub use content_edit::{ContentEdit, HeadersBefore, MoveTarget, Unfit};
 pub use dead::GROUPS;
 pub use dead_letter::{DeadLetter, DeadLetterPage};
 pub use deaths::Deaths;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::answers::{Cancelled, CancelledAll, Edited, EditedAll, Purged, Redriven, Replayed, Retried, Undone};
 use super::author::{Author, Pace};
-use super::change::Change;
+use super::content_edit::ContentEdit;
 use super::dead_letter::DeadLetterPage;
 use super::destinations::{DestinationEntry, Paused, Resumed};
 use super::edit::Revised;
@@ -189,7 +189,7 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
     async fn edit_all(
         &self,
         selection: &Selection,
-        change: &Change,
+        change: &ContentEdit,
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<EditedAll, DeskError>;

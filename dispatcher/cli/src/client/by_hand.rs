@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::desk::{
-    Author, Cancelled, CancelledAll, Change, Cleared, Edited, EditedAll, InvalidTargetSelection, MessageSelection,
+    Author, Cancelled, CancelledAll, Cleared, ContentEdit, Edited, EditedAll, InvalidTargetSelection, MessageSelection,
     Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Retried, Revised, Selection, Skipped, Stopped,
     Undone, Watch,
 };
@@ -93,7 +93,7 @@ impl ByHand for Replica {
     async fn edit_all(
         &self,
         selection: &Selection,
-        change: &Change,
+        change: &ContentEdit,
         author: &Author,
         watch: Watch<'_>,
     ) -> Result<EditedAll, DeskError> {

@@ -5,7 +5,7 @@ mod difference;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use outbox_schema::desk::{Change, DeadGroup, HeadersBefore, MessageRecord, Revised, Selection, Unfit};
+use outbox_schema::desk::{ContentEdit, DeadGroup, HeadersBefore, MessageRecord, Revised, Selection, Unfit};
 use outbox_schema::{Desk, DeskError, MessageId, Status};
 
 pub use difference::indented;
@@ -23,7 +23,7 @@ pub struct Wanted {
     /// Another payload, for one message.
     pub payload: Option<String>,
     /// What changes in any of the messages.
-    pub of_any: Change,
+    pub of_any: ContentEdit,
 }
 
 /// A message as it would be after an edit.

@@ -12,7 +12,7 @@ use crate::desk::redrive::{Purging, Redriving};
 use crate::desk::replay::Replaying;
 use crate::desk::retry::Retrying;
 use crate::desk::undo::Undoing;
-use crate::desk::{Author, Change, DeskError, MessageSelection, Pace, ReplayManner, Selection, Watch};
+use crate::desk::{Author, ContentEdit, DeskError, MessageSelection, Pace, ReplayManner, Selection, Watch};
 use crate::retention::Retention;
 use crate::sql::while_doing;
 use crate::{ByHand, Database};
@@ -30,7 +30,7 @@ pub enum Order {
     /// As [`ByHand::retry`](crate::ByHand::retry).
     Retry(MessageSelection),
     /// As [`ByHand::edit_all`](crate::ByHand::edit_all).
-    Edit(Selection, Change),
+    Edit(Selection, ContentEdit),
     /// As [`ByHand::undo`](crate::ByHand::undo).
     Undo(i64),
     /// As [`ByHand::purge`](crate::ByHand::purge).

@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::Response;
 use outbox_schema::desk::{
-    Change, DeadGroup, DeadLetterFilter, DeadLetterPage, EditedAll, OperationEntry, Order, Purged, Redriven, Selection,
-    Undone,
+    ContentEdit, DeadGroup, DeadLetterFilter, DeadLetterPage, EditedAll, OperationEntry, Order, Purged, Redriven,
+    Selection, Undone,
 };
 
 use outbox_schema::Desk;
@@ -99,12 +99,12 @@ pub(super) async fn edit(
 }
 
 /// Refuses a change after which a channel would make dead letters of the messages at once.
-pub(crate) async fn examined(office: &Office, selection: &Selection, change: &Change) -> Result<(), Problem> {
+pub(crate) async fn examined(office: &Office, selection: &Selection, change: &ContentEdit) -> Result<(), Problem> {
     examined_in(office, &office.database.dead_groups(selection).await?, change).await
 }
 
 /// The same of groups that were counted already.
-pub(crate) async fn examined_in(office: &Office, groups: &[DeadGroup], change: &Change) -> Result<(), Problem> {
+pub(crate) async fn examined_in(office: &Office, groups: &[DeadGroup], change: &ContentEdit) -> Result<(), Problem> {
     let wanted = Wanted { payload: None, of_any: change.clone() };
     match wanted.refusal(&office.config.current(), &office.database, groups).await? {
         Some(why) => Err(Problem::new(Kind::InvalidMessage, why)),

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use outbox_schema::desk::{Author, Change, InvalidTargetSelection, MessageSelection, Pace, ReplayManner, Selection};
+use outbox_schema::desk::{
+    Author, ContentEdit, InvalidTargetSelection, MessageSelection, Pace, ReplayManner, Selection,
+};
 use outbox_schema::{MessageId, Retention};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -167,7 +169,7 @@ pub struct EditAllBody {
     /// The dead letters to edit.
     pub selection: Selection,
     /// What changes in each. Payloads stay.
-    pub change: Change,
+    pub change: ContentEdit,
     /// The author of the edit.
     #[serde(default)]
     pub author: Authored,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{Change, EditedAll, MoveTarget, OperationResult, Order, Ordered, Selection};
+use outbox_schema::desk::{ContentEdit, EditedAll, MoveTarget, OperationResult, Order, Ordered, Selection};
 use serde::Deserialize;
 
 use super::caches::Shown;
@@ -45,7 +45,7 @@ struct ChangeFields {
 
 impl ChangeFields {
     /// The change. None where nothing is filled in.
-    fn change(self) -> Result<Option<Change>, Problem> {
+    fn change(self) -> Result<Option<ContentEdit>, Problem> {
         let move_target = match (self.move_from, self.move_to) {
             (Some(from), Some(to)) => Some(MoveTarget { from: from.trim().to_owned(), to: to.trim().to_owned() }),
             (None, None) => None,
@@ -58,7 +58,7 @@ impl ChangeFields {
             return Err(Problem::new(Kind::BadRequest, "a new target, or another beginning of each: one of the two"));
         }
         let names = self.drop_headers.unwrap_or_default();
-        let change = Change {
+        let change = ContentEdit {
             target: self.new_target.map(|target| target.trim().to_owned()),
             move_target,
             headers: self.set_headers.as_deref().map(headers).transpose()?.unwrap_or_else(BTreeMap::new),
@@ -66,7 +66,7 @@ impl ChangeFields {
             keep_key: self.keep_key.is_some(),
         };
         let keep_key = change.keep_key;
-        Ok(Some(change).filter(|change| *change != Change { keep_key, ..Change::default() }))
+        Ok(Some(change).filter(|change| *change != ContentEdit { keep_key, ..ContentEdit::default() }))
     }
 }
 
@@ -109,7 +109,7 @@ async fn looked_at(
     visit: &Visit,
     asked: &Fields,
     (selection, found): (&Selection, Option<&Found<Arc<Shown>>>),
-    of_any: Change,
+    of_any: ContentEdit,
 ) -> Result<Markup, Problem> {
     // The examples of the causes are among those whose difference is shown.
     let Some((shown, _)) = found else { return Ok(html! {}) };
