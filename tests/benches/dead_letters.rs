@@ -17,12 +17,12 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::ops::ControlFlow;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use outbox_schema::desk::{Author, ContentEdit, Moment, Pace};
+use outbox_schema::desk::{Author, Change, ContentEdit, Moment, Pace, UNWATCHED};
 use outbox_schema::{ConnectOptions, Database, DeadLetterFilter, DeadReason, Selection};
+use outbox_tests::changes::Unfollowed;
 use outbox_tests::receiver::Receiver;
 use outbox_tests::{outbox_binary, servers};
 use rustix::process::{Pid, Signal, kill_process};
@@ -107,15 +107,16 @@ async fn changes(database: &Database) {
     let headers = BTreeMap::from([("X-Tenant".to_owned(), "7".to_owned())]);
     let change = ContentEdit { headers, ..ContentEdit::default() };
     let began = Instant::now();
-    let edited = by_hand.edit_all(&refused, &change, &author, &|_| ControlFlow::Continue(())).await.unwrap().edited;
+    let edit = Change::Edit { selection: refused.clone(), change };
+    let edited = by_hand.apply(&edit, &author, UNWATCHED).await.unwrap().changed;
     println!("edited {edited} in {:.1} s", began.elapsed().as_secs_f64());
     let began = Instant::now();
     let pace = Pace { canary: None, rate: NonZeroU32::new(1) };
     let done = by_hand.redrive(&refused, pace, &author).await.unwrap();
-    println!("redrove {} in {:.1} s", done.redriven, began.elapsed().as_secs_f64());
+    println!("redrove {} in {:.1} s", done.changed, began.elapsed().as_secs_f64());
     let began = Instant::now();
-    let undone = by_hand.undo(done.audit_id.unwrap(), &author).await.unwrap().unwrap();
-    println!("took {} back in {:.1} s", undone.returned, began.elapsed().as_secs_f64());
+    let undone = by_hand.undo(done.audit_id.unwrap(), &author).await.unwrap();
+    println!("took {} back in {:.1} s", undone.changed, began.elapsed().as_secs_f64());
 }
 
 fn in_words(mut times: Vec<Duration>) -> String {
@@ -132,7 +133,7 @@ async fn deliveries(database: &Database, url: &str, rows: usize) {
     let redriving = tokio::spawn(async move {
         let pace = Pace { canary: None, rate: NonZeroU32::new(1) };
         let author = Author { who: "bench".to_owned(), why: String::new() };
-        by_hand.redrive(&everything, pace, &author).await.map(|done| done.redriven)
+        by_hand.redrive(&everything, pace, &author).await.map(|done| done.changed)
     });
     let beside = deliver(database, url, &receiver).await;
     assert!(!redriving.is_finished(), "the redrive of {rows} ended before the deliveries: more rows are needed");

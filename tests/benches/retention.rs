@@ -18,7 +18,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use outbox_schema::desk::Author;
+use outbox_schema::desk::{Author, Change, UNWATCHED};
 use outbox_schema::retention::BEGINNING;
 use outbox_schema::{ConnectOptions, Database, Pruning, Retention};
 use outbox_tests::receiver::Receiver;
@@ -60,9 +60,9 @@ async fn main() {
         old(&database, rows).await;
         look.push(walk(&database, &later).await);
         let began = Instant::now();
-        let removed =
-            database.by_hand().prune(&by_age, &author, &|_| std::ops::ControlFlow::Continue(())).await.unwrap();
-        assert_eq!(removed.success, rows as u64);
+        let prune = Change::Prune { retention: by_age.clone(), of: None };
+        let removed = database.by_hand().apply(&prune, &author, UNWATCHED).await.unwrap();
+        assert_eq!(removed.count("success"), rows as u64);
         by_hand.push(began.elapsed().as_secs_f64());
 
         alone.push(deliver(&database, &url, &receiver, "never").await);

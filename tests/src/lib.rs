@@ -10,6 +10,7 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test that cannot go on panics")]
 
 pub mod application;
+pub mod changes;
 pub mod conformance;
 mod eventually;
 pub mod faults;

@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod changes;
 mod channels;
 mod check;
 mod client;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use outbox_console::configured::nearest;
-use outbox_schema::desk::{DeadLetterFilter, MessageFilter, Moment, Selection};
+use outbox_console::text::warning;
+use outbox_schema::desk::{Change, DeadLetterFilter, MessageFilter, MessageSelection, Moment, Selection};
 use outbox_schema::{Desk, DeskError};
 
 use crate::session::OutboxAccess;
@@ -15,16 +16,35 @@ pub(super) const NOTHING_MATCHED: u8 = 3;
 /// What may stand before a device's token in a target: docs/fcm.md.
 const TOKEN: &str = "token:";
 
-/// The end of a change by a selection that found `meant` dead letters.
-pub(super) fn ended(selection: &Selection, meant: u64, otherwise: ExitCode) -> ExitCode {
-    if meant == 0 && is_filtered(selection) { ExitCode::from(NOTHING_MATCHED) } else { otherwise }
-}
-
-fn is_filtered(selection: &Selection) -> bool {
-    match selection {
-        Selection::Ids(_) => false,
-        Selection::Filter(filter) => *filter != DeadLetterFilter::default(),
+/// The exit status of a change that found so many messages. Where its filter found none, says which of its names are unknown.
+pub(super) async fn ended(
+    outbox: &OutboxAccess,
+    change: &Change,
+    meant: u64,
+    otherwise: ExitCode,
+) -> anyhow::Result<ExitCode> {
+    if meant > 0 {
+        return Ok(otherwise);
     }
+    let (unknown, is_filtered) = match change {
+        Change::Redrive { selection, .. } | Change::Edit { selection, .. } | Change::Purge { selection } => {
+            let unfiltered = Selection::Filter(DeadLetterFilter::default());
+            let is_filtered = matches!(selection, Selection::Filter(_)) && *selection != unfiltered;
+            (of_dead_letters(outbox, selection).await?, is_filtered)
+        }
+        Change::Replay { selection: MessageSelection::Filter(filter), .. }
+        | Change::Cancel { selection: MessageSelection::Filter(filter) }
+        | Change::Retry { selection: MessageSelection::Filter(filter) } => (of_messages(outbox, filter).await?, true),
+        Change::Replay { .. }
+        | Change::Cancel { .. }
+        | Change::Retry { .. }
+        | Change::Undo { .. }
+        | Change::Prune { .. } => (Vec::new(), false),
+    };
+    for unknown in unknown {
+        warning(&unknown);
+    }
+    Ok(if is_filtered { ExitCode::from(NOTHING_MATCHED) } else { otherwise })
 }
 
 /// Says about a filter of messages that found nothing which of its names are unknown.

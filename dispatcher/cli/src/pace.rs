@@ -2,16 +2,12 @@
 
 use std::fmt::{self, Write as _};
 use std::num::NonZeroU32;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use outbox_schema::desk::{Pace, Refusal, Skips};
+use outbox_schema::desk::Pace;
 
 use crate::session::Misuse;
-
-/// The most messages that are named where many were left as they are.
-const NAMED: usize = 20;
 
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct PaceArgs {
@@ -89,28 +85,6 @@ pub(super) fn go_on(meant: u64, changed: u64, skipped: u64, stopped: bool) -> St
     }
     let again = if stopped { "the same command" } else { "the same command without --canary" };
     format!("\ngo on:           {again}")
-}
-
-/// The messages that were left as they are.
-pub(super) fn left(skipped: &Skips) -> String {
-    let mut text = String::new();
-    for one in skipped.iter().take(NAMED) {
-        let because = match one.because {
-            Refusal::Replayed => "it has been replayed before (--again sends it once more)".to_owned(),
-            because => because.to_string(),
-        };
-        let _ = write!(text, "\nleft as it is:   {}: {because}", one.id);
-    }
-    let others = skipped.count().saturating_sub(NAMED as u64);
-    if others > 0 {
-        let _ = write!(text, "\nand {others} others");
-    }
-    text
-}
-
-/// The exit code: a failure where no message was changed and some were skipped.
-pub(super) fn ended(changed: u64, skipped: &Skips) -> ExitCode {
-    if changed == 0 && !skipped.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 #[cfg(test)]

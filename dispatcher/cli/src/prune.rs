@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use outbox_schema::desk::RunsBy;
-use outbox_schema::retention::{Pruned, Retention};
+use outbox_schema::desk::{Change, Preview, RunsBy};
+use outbox_schema::retention::Retention;
 
-use super::progress::LongChange;
+use super::changes::{make, pruned, would};
 use super::session::{AuthorArgs, OutboxAccess, Purpose, confirmed};
 use outbox_config::Config;
 use outbox_console::admin::api::kept_for;
-use outbox_console::text::{Page, print_as, warning};
+use outbox_console::text::{Page, warning};
 use outbox_dispatcher::wiring;
 
 #[derive(Debug, Args)]
@@ -49,28 +49,18 @@ pub(super) async fn prune(config: Config, url: Option<&str>, args: PruneArgs) ->
         dead: args.dead.map_or(kept.dead, |Age(age)| age),
         ..kept
     };
+    let change = Change::Prune { retention, of: None };
     if args.dry_run {
-        let found = outbox.desk().past_retention(&retention).await?;
-        print_as(args.json, &found, |found| in_words(found, "would be removed; nothing was changed"))?;
-        return Ok(ExitCode::SUCCESS);
+        return would(&outbox, &change, args.json).await;
     }
-    if !args.yes && io::stdin().is_terminal() {
-        let found = outbox.desk().past_retention(&retention).await?;
-        let question = in_words(&found, "would be removed for good: remove them?");
-        if !confirmed(Page::default(), &question)? {
-            bail!("nothing was removed");
-        }
+    if !args.yes
+        && io::stdin().is_terminal()
+        && let Some(Preview::Past(found)) = Preview::of(outbox.desk().as_ref(), &change).await?
+        && !confirmed(Page::default(), &pruned(&found, "would be removed for good: remove them?"))?
+    {
+        bail!("nothing was removed");
     }
-    let follow = LongChange::new("prune", "removed", |_| "nothing takes this back".to_owned());
-    let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
-    let tell = |progress| follow.tell(progress);
-    let change = by_hand.prune(&retention, &author, &tell);
-    let (done, stopped) = match follow.through(change, (&*by_hand, &author)).await? {
-        Ok(done) => done,
-        Err(code) => return Ok(code),
-    };
-    print_as(args.json, &done, |done| in_words(done, "removed"))?;
-    Ok(stopped.unwrap_or(ExitCode::SUCCESS))
+    make(&outbox, &change, &args.author.into_author(), args.json).await
 }
 
 /// How long the fleet keeps messages, and not whoever asks: what is removed cannot be taken back. These settings, where no replica
@@ -98,23 +88,6 @@ fn text(age: Option<Duration>) -> String {
     age.map_or_else(|| "never".to_owned(), |age| humantime::format_duration(age).to_string())
 }
 
-fn in_words(pruned: &Pruned, done: &str) -> String {
-    let Pruned { success, dead } = pruned;
-    let plural = |count: u64| if count == 1 { "" } else { "s" };
-    format!("{success} delivered message{} and {dead} dead letter{} {done}", plural(*success), plural(*dead))
-}
-
 fn age(text: &str) -> Result<Age, &'static str> {
     kept_for(text).map(Age)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_said_in_words() {
-        let pruned = Pruned { success: 200, dead: 1 };
-        assert_eq!(in_words(&pruned, "removed"), "200 delivered messages and 1 dead letter removed");
-    }
 }

@@ -1,12 +1,10 @@
-//! Cancelling makes messages that wait dead letters, `cancelled`: one, or all that a selection means.
+//! Cancelling one message that waits, which becomes a dead letter, `cancelled`.
 
 use super::edit::Envelope;
 use super::operation::{Standing, audit, lock_terms};
 use super::statements::{CANCEL, ENVELOPES};
-use super::waiting::{Changing, OfWaiting, Tally};
-use super::{Author, Cancelled, CancelledAll, MessageChange, Refusal, Skipped};
+use super::{Author, Cancelled, Refusal, Skipped};
 use crate::sql::{AnyConnection, AnyTransaction};
-use crate::statement::Statement;
 use crate::store::wire::ids_as_json;
 use crate::{Database, MessageId, Status};
 
@@ -33,18 +31,4 @@ async fn cancel_in(connection: &mut AnyConnection<'_>, id: MessageId, author: &A
     audit(connection, "cancel", Some(id), &details.to_string(), author).await?;
     connection.rows::<()>(&CANCEL, &[(&ids).into()]).await?;
     Ok(Cancelled::Done { id })
-}
-
-/// A cancellation of many messages.
-pub(super) type Cancelling = Changing<CancelledAll>;
-
-impl OfWaiting for CancelledAll {
-    const CHANGE: MessageChange = MessageChange::Cancel;
-    const STATEMENT: &'static Statement = &CANCEL;
-}
-
-impl From<Tally> for CancelledAll {
-    fn from(Tally { audit_id, meant, changed, skipped, .. }: Tally) -> Self {
-        Self { audit_id, meant, cancelled: changed, skipped }
-    }
 }

@@ -10,11 +10,11 @@ use super::statements::{
     PREPARED, TENANTS, UNSETTLED_CLAIMS,
 };
 use super::{
-    CountedGroups, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry,
+    Action, CountedGroups, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry,
     FiguresFilter, FiguresSeries, HaltedKeyPage, HeldBack, InvalidTargetPage, InvalidTargetSelection, KeyCursor,
-    MessageChange, MessageFacts, MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection,
-    PausedDestination, Selection, TermEntry, TermFilter, Vitals, dead, destinations, facts, figures, halted, held_back,
-    invalid_targets, lock_holders, message_selection, messages, prune,
+    MessageFacts, MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection, PausedDestination,
+    Selection, TermEntry, TermFilter, Vitals, dead, destinations, facts, figures, halted, held_back, invalid_targets,
+    lock_holders, message_selection, messages, prune,
 };
 use crate::retention::{Pruned, Retention};
 use crate::sql::{AnyTransaction, Value, read, while_doing};
@@ -91,10 +91,10 @@ impl Desk for Database {
 
     async fn message_groups(
         &self,
-        change: MessageChange,
+        action: Action,
         selection: &MessageSelection,
     ) -> Result<Vec<MessageGroup>, DeskError> {
-        let counted = message_selection::groups(self, change, selection, None).await;
+        let counted = message_selection::groups(self, action, selection, None).await;
         counted.map(|counted| counted.groups).map_err(while_doing("counting messages"))
     }
 
@@ -133,10 +133,10 @@ impl Database {
     pub async fn message_groups_within(
         &self,
         patience: Duration,
-        change: MessageChange,
+        action: Action,
         selection: &MessageSelection,
     ) -> Result<CountedGroups, DeskError> {
-        let counted = message_selection::groups(self, change, selection, Some(patience)).await;
+        let counted = message_selection::groups(self, action, selection, Some(patience)).await;
         counted.map_err(while_doing("counting messages"))
     }
 

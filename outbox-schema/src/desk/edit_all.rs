@@ -1,97 +1,49 @@
 //! The same edit of many dead letters. Payloads stay, so they are not read.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
 use super::content_edit::HeadersBefore;
-use super::dead::meant;
 use super::edit::{Envelope, not_json};
-use super::operation::{Operation, Standing, said_of};
-use super::operations::{Batch, Remaining, Work};
+use super::operation::Operation;
+use super::operations::{Because, Outcome};
 use super::statements::{EDIT_EACH, ENVELOPES};
-use super::{ContentEdit, EditedAll, Left, Revised, Selection, Skipped};
+use super::{ContentEdit, Revised};
+use crate::MessageId;
 use crate::sql::AnyConnection;
 use crate::store::wire::ids_as_json;
-use crate::{Database, MessageId, Status};
 
 /// Stands for a payload, of which the check of an edited message has nothing to say.
 const UNREAD: &str = "{}";
 
-/// The same change of each dead letter of a selection.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Editing {
-    selection: Selection,
-    change: ContentEdit,
-    remaining: Remaining,
-    done: EditedAll,
-}
-
-impl Editing {
-    pub(super) fn of(selection: &Selection, change: &ContentEdit) -> Self {
-        let (remaining, done) = (Remaining::default(), EditedAll::default());
-        Self { selection: selection.clone(), change: change.clone(), remaining, done }
-    }
-}
-
-#[async_trait]
-impl Work for Editing {
-    const ACTION: &'static str = "edit";
-    type Done = EditedAll;
-
-    fn said(&self) -> serde_json::Value {
-        let mut details = said_of(&self.selection, self.done.meant);
-        details["change"] = self.change.said();
-        details
-    }
-
-    async fn find(&mut self, database: &Database) -> sqlx::Result<Option<u64>> {
-        let meant = meant(database, &self.selection, &mut self.remaining.as_of_us).await?;
-        self.done.meant = self.done.meant.max(meant.len() as u64);
-        Ok(Some(self.remaining.keep(meant, None)))
-    }
-
-    fn begun(&mut self, audit_id: i64) {
-        self.done.audit_id = Some(audit_id);
-    }
-
-    /// It holds no term, so no claim waits for its batches as claims wait for those of a redrive. SQLite has one writer, and waits.
-    fn pauses(&self) -> u32 {
-        2
-    }
-
-    async fn batch(&mut self, connection: &mut AnyConnection<'_>, operation: &Operation) -> sqlx::Result<Batch> {
-        let Self { change, remaining, done, .. } = self;
-        let batch = remaining.next();
-        let (fit, skipped) = Standing::lock(connection, &batch).await?.split(&batch, Status::Dead);
-        for Skipped { id, because } in skipped {
-            done.leave(Left { id, because: because.to_string() });
+/// Edits the messages of a batch. Gives how long the database had no work meanwhile.
+pub(super) async fn batch(
+    connection: &mut AnyConnection<'_>,
+    operation: &Operation,
+    fit: &[MessageId],
+    change: &ContentEdit,
+    done: &mut Outcome,
+) -> sqlx::Result<Duration> {
+    let envelopes: Vec<Envelope> = connection.rows(&ENVELOPES, &[(&ids_as_json(fit)).into()]).await?;
+    let (read, mut parts) = (Instant::now(), Vec::new());
+    for before in envelopes {
+        match change.revised(&before.channel, &before.target, UNREAD, before.headers.as_deref()) {
+            Err(unfit) => done.leave_one(MessageId(before.id), Because::Unfit(unfit.to_string())),
+            Ok(revised) if is_like(&before, &revised) => done.add("unchanged", 1),
+            Ok(revised) => parts.push(Part::of(&before, &revised, change.keep_key)?),
         }
-        let envelopes: Vec<Envelope> = connection.rows(&ENVELOPES, &[(&ids_as_json(&fit)).into()]).await?;
-        let (read, mut parts) = (Instant::now(), Vec::new());
-        for before in envelopes {
-            match change.revised(&before.channel, &before.target, UNREAD, before.headers.as_deref()) {
-                Err(unfit) => done.leave(Left { id: MessageId(before.id), because: unfit.to_string() }),
-                Ok(revised) if is_like(&before, &revised) => done.unchanged += 1,
-                Ok(revised) => parts.push(Part::of(&before, &revised, change.keep_key)?),
-            }
-        }
-        let all = serde_json::to_string(&parts).map_err(not_json)?;
-        let idle = read.elapsed();
-        if !parts.is_empty() {
-            // A statement for each message would take ten times as long, and its pause with it.
-            operation.audit_parts(connection, &all).await?;
-            connection.rows::<()>(&EDIT_EACH, &[(&all).into()]).await?;
-            done.edited += parts.len() as u64;
-        }
-        Ok(Batch { idle, ..Batch::of(&batch, done.edited, remaining) })
     }
-
-    fn done(self) -> EditedAll {
-        self.done
+    let all = serde_json::to_string(&parts).map_err(not_json)?;
+    let idle = read.elapsed();
+    if !parts.is_empty() {
+        // A statement for each message would take ten times as long, and its pause with it.
+        operation.audit_parts(connection, &all).await?;
+        connection.rows::<()>(&EDIT_EACH, &[(&all).into()]).await?;
+        done.changed += parts.len() as u64;
     }
+    Ok(idle)
 }
 
 /// The edit of one message among many, as the statements read it. Payloads stay.

@@ -14,6 +14,9 @@ pub enum DeskError {
         /// The words of the database or of its client.
         source: sqlx::Error,
     },
+    /// What is to be undone is not there.
+    #[error("no redrive or replay has the audit entry {0}")]
+    NothingToUndo(i64),
     /// The replica that is asked in place of the database failed, or was not reached.
     #[error(transparent)]
     Elsewhere(Box<dyn std::error::Error + Send + Sync>),

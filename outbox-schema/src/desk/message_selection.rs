@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::Moment;
 use super::dead::first_asked;
 use super::messages::{MessageFilter, MessageSummary, among, each};
 use super::operation::{said_of_filter, said_of_ids};
 use super::statements::REPLAYED;
+use super::{Action, Moment};
 use crate::sql::{AnyTransaction, read};
 use crate::store::wire::ids_as_json;
-use crate::{Database, MessageId, Status};
+use crate::{Database, MessageId};
 
 /// The messages that one statement asks about.
 const AT_ONCE: usize = 5_000;
@@ -23,36 +23,6 @@ pub const MESSAGE_GROUPS: usize = 1_000;
 
 /// The most messages that are counted where somebody waits for the count.
 const COUNTED: usize = 100_000;
-
-/// A change of messages that are no dead letters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MessageChange {
-    /// Of delivered messages: they are sent again.
-    Replay,
-    /// Of messages that wait: they become dead letters.
-    Cancel,
-    /// Of messages that wait: they are due now.
-    Retry,
-}
-
-impl MessageChange {
-    /// The name of the change in the audit, in the API and on the page.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Replay => "replay",
-            Self::Cancel => "cancel",
-            Self::Retry => "retry",
-        }
-    }
-
-    /// The status of the messages that the change is for.
-    pub fn status(self) -> Status {
-        match self {
-            Self::Replay => Status::Success,
-            Self::Cancel | Self::Retry => Status::Pending,
-        }
-    }
-}
 
 /// The messages that a change means: delivered ones to replay, or ones that wait, to cancel or to retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,11 +82,11 @@ impl MessageSelection {
     ///
     /// # Errors
     /// What is wrong with it, in words.
-    pub fn check(&self, change: MessageChange) -> Result<(), &'static str> {
-        let (status, replays) = (change.status(), change == MessageChange::Replay);
+    pub fn check(&self, action: Action) -> Result<(), &'static str> {
+        let (status, replays) = (action.status(), action == Action::Replay);
         match self {
             Self::Ids(ids) if ids.is_empty() => Err("it names no message"),
-            Self::Filter(filter) if filter.status.is_some_and(|asked| asked != status) => Err(if replays {
+            Self::Filter(filter) if filter.status.is_some() && filter.status != status => Err(if replays {
                 "only delivered messages are replayed: leave the status out"
             } else {
                 "only messages that wait are cancelled or retried: leave the status out"
@@ -133,28 +103,26 @@ impl MessageSelection {
     }
 
     /// Whether the change is for a message of its status at this moment.
-    fn means(&self, message: &MessageSummary, change: MessageChange, now: &str) -> bool {
+    fn means(&self, message: &MessageSummary, action: Action, now: &str) -> bool {
         let is_named = matches!(self, Self::Ids(_));
-        match change {
-            MessageChange::Replay => is_named || message.replay_of.is_none(),
-            MessageChange::Cancel => true,
+        match action {
+            Action::Replay => is_named || message.replay_of.is_none(),
+            Action::Redrive | Action::Cancel | Action::Edit | Action::Undo | Action::Purge | Action::Prune => true,
             // Texts of RFC 3339 in UTC sort by time.
-            MessageChange::Retry => {
-                (is_named || message.first_attempt_at.is_some()) && message.available_at.as_str() > now
-            }
+            Action::Retry => (is_named || message.first_attempt_at.is_some()) && message.available_at.as_str() > now,
         }
     }
 
     async fn each(
         &self,
         database: &Database,
-        (change, now_us): (MessageChange, i64),
+        (action, now_us): (Action, i64),
         mut take: impl FnMut(Vec<MessageSummary>) -> ControlFlow<()> + Send,
     ) -> sqlx::Result<ControlFlow<()>> {
-        let of_status = |filter: &MessageFilter| MessageFilter { status: Some(change.status()), ..filter.clone() };
+        let of_status = |filter: &MessageFilter| MessageFilter { status: action.status(), ..filter.clone() };
         let now = Moment::Ago(Duration::ZERO).fixed(now_us).to_string();
         let mut take = |mut page: Vec<MessageSummary>| {
-            page.retain(|message| self.means(message, change, &now));
+            page.retain(|message| self.means(message, action, &now));
             take(page)
         };
         match self {
@@ -172,7 +140,7 @@ impl MessageSelection {
     pub(super) async fn ids(
         &self,
         database: &Database,
-        change: MessageChange,
+        action: Action,
         as_of_us: &mut Option<i64>,
     ) -> sqlx::Result<Vec<MessageId>> {
         let mut ids = match self {
@@ -184,7 +152,7 @@ impl MessageSelection {
                     ids.extend(page.iter().map(|message| MessageId(message.id)));
                     ControlFlow::Continue(())
                 };
-                let _ = filter.each(database, (change, now_us), take).await?;
+                let _ = filter.each(database, (action, now_us), take).await?;
                 ids
             }
         };
@@ -214,7 +182,7 @@ async fn clock(database: &Database, as_of_us: &mut Option<i64>) -> sqlx::Result<
 /// that time, and [`COUNTED`] at most.
 pub(super) async fn groups(
     database: &Database,
-    change: MessageChange,
+    action: Action,
     selection: &MessageSelection,
     patience: Option<Duration>,
 ) -> sqlx::Result<CountedGroups> {
@@ -223,7 +191,7 @@ pub(super) async fn groups(
     let (mut groups, mut found): (Vec<MessageGroup>, Vec<(MessageId, usize)>) = (Vec::new(), Vec::new());
     let mut too_many = false;
     let broken_off = selection
-        .each(database, (change, now_us), |page| {
+        .each(database, (action, now_us), |page| {
             for message in page {
                 let name = (message.channel.clone(), message.destination.clone());
                 let (id, known) = (MessageId(message.id), places.get(&name).copied());
@@ -247,7 +215,7 @@ pub(super) async fn groups(
             }
         })
         .await?;
-    if change == MessageChange::Replay {
+    if action == Action::Replay {
         count_replayed(database, &found, &mut groups).await?;
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));

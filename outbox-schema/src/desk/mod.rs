@@ -29,6 +29,7 @@ mod messages;
 mod operation;
 mod operations;
 mod port;
+mod preview;
 mod progress;
 mod prune;
 mod redrive;
@@ -41,12 +42,8 @@ mod statements;
 mod terms;
 mod told;
 mod undo;
-mod waiting;
 
-pub use answers::{
-    Cancelled, CancelledAll, Edited, EditedAll, Left, Purged, Redriven, Refusal, Replay, Replayed, Retried, Skipped,
-    Skips, Undoable, Undone,
-};
+pub use answers::{Cancelled, Edited, Refusal, Skipped, Undoable};
 pub use audits::{AuditAction, AuditFilter, AuditPage, LOOKED_AT, ListedAudit};
 pub use author::{Author, Pace};
 pub use content_edit::{ContentEdit, HeadersBefore, MoveTarget, Unfit};
@@ -61,13 +58,15 @@ pub use figures::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LO
 pub use halted::{HaltedKey, HaltedKeyPage, HaltedVitals, KeyCursor};
 pub use held_back::{HeldBack, Snapshot};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
-pub use message_selection::{CountedGroups, MESSAGE_GROUPS, MessageChange, MessageGroup, MessageSelection};
+pub use message_selection::{CountedGroups, MESSAGE_GROUPS, MessageGroup, MessageSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use operations::{
-    OperationEntry, OperationPage, OperationResult, OperationStatus, Operations, Order, Ordered, Stopped,
+    Action, Because, Change, Field, Left, OperationEntry, OperationPage, OperationStatus, Operations, Ordered, Outcome,
+    Part, Sent, Stopped, fields,
 };
 pub use port::{ByHand, Desk};
-pub use progress::{Progress, Watch};
+pub use preview::Preview;
+pub use progress::{Progress, UNWATCHED, Watch};
 pub use replay::ReplayManner;
 pub use replicas::{
     ChannelRunsBy, Counted, Heartbeat, RefusedSettings, Replica, ReplicaEntry, ReplicaRow, RetentionRunsBy, RunsBy,

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::answers::{Cancelled, CancelledAll, Edited, EditedAll, Purged, Redriven, Replayed, Retried, Undone};
-use super::author::{Author, Pace};
-use super::content_edit::ContentEdit;
+use super::answers::{Cancelled, Edited};
+use super::author::Author;
 use super::dead_letter::DeadLetterPage;
 use super::destinations::{DestinationEntry, Paused, Resumed};
 use super::edit::Revised;
@@ -14,11 +13,10 @@ use super::error::DeskError;
 use super::figures::{FiguresFilter, FiguresSeries};
 use super::halted::{HaltedKeyPage, KeyCursor};
 use super::invalid_targets::{Cleared, InvalidTargetPage, InvalidTargetSelection};
-use super::message_selection::{MessageChange, MessageGroup, MessageSelection};
+use super::message_selection::{MessageGroup, MessageSelection};
 use super::messages::{MessageFilter, MessagePage};
-use super::operations::Stopped;
-use super::progress::{self, Watch};
-use super::replay::ReplayManner;
+use super::operations::{Action, Change, Outcome, Stopped};
+use super::progress::Watch;
 use super::report::{DeadGroup, MessageRecord, TermEntry, Vitals};
 use super::selection::{Cursor, DeadLetterFilter, Selection};
 use crate::MessageId;
@@ -79,11 +77,11 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
     /// [`MESSAGE_GROUPS`](super::MESSAGE_GROUPS) groups are counted. Reads every row that the selection may mean.
     async fn message_groups(
         &self,
-        change: MessageChange,
+        action: Action,
         selection: &MessageSelection,
     ) -> Result<Vec<MessageGroup>, DeskError>;
 
-    /// How many messages are past their retention: those that [`ByHand::prune`] would remove, and dead letters that it
+    /// How many messages are past their retention: those that [`Change::Prune`] would remove, and dead letters that it
     /// would keep since they halt their ordering key. Reads all rows older than the retention, in small stretches with
     /// pauses between.
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError>;
@@ -117,114 +115,13 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
     /// is refused.
     async fn cancel(&self, id: MessageId, author: &Author) -> Result<Cancelled, DeskError>;
 
-    /// Cancels the pending messages of a selection, in the order of their ids. A redrive of dead letters with the reason `cancelled`
-    /// takes it back.
-    async fn cancel_all(&self, selection: &MessageSelection, author: &Author) -> Result<CancelledAll, DeskError> {
-        self.cancel_all_watched(selection, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn cancel_all_watched(
-        &self,
-        selection: &MessageSelection,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<CancelledAll, DeskError>;
-
-    /// Makes messages of a selection due that wait for another attempt, in the order of their ids. By their ids it makes also those
-    /// due that were never tried. Attempts and age go on. What is deferred, due already or in flight is left.
-    async fn retry(&self, selection: &MessageSelection, author: &Author) -> Result<Retried, DeskError> {
-        self.retry_watched(selection, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn retry_watched(
-        &self,
-        selection: &MessageSelection,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Retried, DeskError>;
+    /// Makes a change of many messages, and `watch` follows it.
+    async fn apply(&self, change: &Change, author: &Author, watch: Watch<'_>) -> Result<Outcome, DeskError>;
 
     /// Gives a dead letter that is still at `revision` another payload, target or headers, and a new idempotency key:
     /// receivers refuse a key with another body. The message stays a dead letter.
     async fn edit(&self, id: MessageId, revision: i32, revised: &Revised, author: &Author)
     -> Result<Edited, DeskError>;
-
-    /// Makes dead letters due again, in the order of their ids, under the same idempotency keys. Their attempts and
-    /// their age start anew, and so does an expiry that has passed.
-    async fn redrive(&self, selection: &Selection, pace: Pace, author: &Author) -> Result<Redriven, DeskError> {
-        self.redrive_watched(selection, pace, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn redrive_watched(
-        &self,
-        selection: &Selection,
-        pace: Pace,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Redriven, DeskError>;
-
-    /// Sends delivered messages again, in the order of their ids, each by a row of its own. The receiver gets the same
-    /// idempotency key, or a new one.
-    async fn replay(
-        &self,
-        selection: &MessageSelection,
-        manner: ReplayManner,
-        author: &Author,
-    ) -> Result<Replayed, DeskError> {
-        self.replay_watched(selection, manner, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn replay_watched(
-        &self,
-        selection: &MessageSelection,
-        manner: ReplayManner,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Replayed, DeskError>;
-
-    /// Makes the same change to each dead letter of a selection, each under a new idempotency key. `watch` follows it.
-    async fn edit_all(
-        &self,
-        selection: &Selection,
-        change: &ContentEdit,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<EditedAll, DeskError>;
-
-    /// Undoes a redrive or a replay, for the messages that have not been claimed or attempted since. After a redrive they are
-    /// dead letters as before; the rows of a replay are removed. `operation` is [`Redriven::audit_id`] or
-    /// [`Replayed::audit_id`]. Gives none where neither has that id.
-    async fn undo(&self, operation: i64, author: &Author) -> Result<Option<Undone>, DeskError> {
-        self.undo_watched(operation, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn undo_watched(
-        &self,
-        operation: i64,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Option<Undone>, DeskError>;
-
-    /// Deletes dead letters and their attempts. Only the audit remembers them.
-    async fn purge(&self, selection: &Selection, author: &Author) -> Result<Purged, DeskError> {
-        self.purge_watched(selection, author, progress::UNWATCHED).await
-    }
-
-    /// The same, and `watch` follows it.
-    async fn purge_watched(
-        &self,
-        selection: &Selection,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Purged, DeskError>;
-
-    /// Removes the messages that are past their retention, and their attempts, after it has counted them. The audit keeps who did it,
-    /// not the messages. `watch` follows it.
-    async fn prune(&self, retention: &Retention, author: &Author, watch: Watch<'_>) -> Result<Pruned, DeskError>;
 
     /// Stops an operation after its present batch, whoever carries it out. What it has changed stays changed. None where there is no
     /// such operation.

@@ -30,4 +30,4 @@ fn perhaps() -> bool {
 pub type Watch<'a> = &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync);
 
 /// Follows a change that nobody follows, to its end.
-pub(super) const UNWATCHED: Watch<'static> = &|_| ControlFlow::Continue(());
+pub const UNWATCHED: Watch<'static> = &|_| ControlFlow::Continue(());

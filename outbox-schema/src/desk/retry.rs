@@ -1,42 +1,33 @@
 //! A retry makes messages due that wait: those whose attempt failed, and by their ids also those that are scheduled for later.
 
-use async_trait::async_trait;
-
-use super::statements::{RETRY, WAITS_FOR};
-use super::waiting::{Changing, Chosen, OfWaiting, Tally};
-use super::{MessageChange, MessageSelection, Refusal, Retried, Skipped};
+use super::operations::Outcome;
+use super::statements::WAITS_FOR;
+use super::{MessageSelection, Refusal, Skipped};
 use crate::MessageId;
 use crate::sql::AnyConnection;
-use crate::statement::Statement;
 use crate::store::wire::ids_as_json;
 
-/// A retry of many messages.
-pub(super) type Retrying = Changing<Retried>;
-
-#[async_trait]
-impl OfWaiting for Retried {
-    const CHANGE: MessageChange = MessageChange::Retry;
-    const STATEMENT: &'static Statement = &RETRY;
-
-    async fn choose(
-        connection: &mut AnyConnection<'_>,
-        selection: &MessageSelection,
-        fit: Vec<MessageId>,
-    ) -> sqlx::Result<Chosen> {
-        let waiting: Vec<Waiting> = connection.rows(&WAITS_FOR, &[(&ids_as_json(&fit)).into()]).await?;
-        let mut chosen = Chosen::default();
-        for one in waiting {
-            let id = MessageId(one.id);
-            if let Some(because) = one.refusal(selection) {
-                chosen.skipped.push(Skipped { id, because });
-            } else {
-                chosen.untried += u64::from(!one.tried);
-                chosen.fit.push(id);
-            }
+/// Those of `fit` that the retry of a selection is for. The rows are locked.
+pub(super) async fn chosen(
+    connection: &mut AnyConnection<'_>,
+    selection: &MessageSelection,
+    fit: &[MessageId],
+    done: &mut Outcome,
+) -> sqlx::Result<Vec<MessageId>> {
+    let waiting: Vec<Waiting> = connection.rows(&WAITS_FOR, &[(&ids_as_json(fit)).into()]).await?;
+    let (mut chosen, mut skipped) = (Vec::new(), Vec::new());
+    for one in waiting {
+        let id = MessageId(one.id);
+        if let Some(because) = one.refusal(selection) {
+            skipped.push(Skipped { id, because });
+        } else {
+            done.add("untried", u64::from(!one.tried));
+            chosen.push(id);
         }
-        chosen.fit.sort_unstable();
-        Ok(chosen)
     }
+    done.leave(skipped);
+    chosen.sort_unstable();
+    Ok(chosen)
 }
 
 /// A message that waits, and for what.
@@ -57,11 +48,5 @@ impl Waiting {
             MessageSelection::Filter(_) if !self.tried => Some(Refusal::Untried),
             MessageSelection::Filter(_) | MessageSelection::Ids(_) => None,
         }
-    }
-}
-
-impl From<Tally> for Retried {
-    fn from(Tally { audit_id, meant, changed, untried, skipped }: Tally) -> Self {
-        Self { audit_id, meant, retried: changed, untried, skipped }
     }
 }

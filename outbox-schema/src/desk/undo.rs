@@ -1,15 +1,10 @@
 //! Undoing takes back what an operation did to messages that have not been claimed or attempted since. After a redrive they are dead
 //! letters again, as before. The rows of a replay are removed.
 
-use std::time::Duration;
-
-use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
-
 use super::operation::{BATCH, Operation, Standing, lock_terms};
-use super::operations::{Batch, State, Work};
+use super::operations::{Outcome, State};
 use super::statements::{OPERATION, OPERATION_PAGE, REPLAY_PAGE, UNDO, UNDOABLE, UNDOABLE_REPLAYS};
-use super::{AuditEntry, Undoable, Undone};
+use super::{AuditEntry, Undoable};
 use crate::retention::{PURGE, PURGE_ATTEMPTS};
 use crate::sql::{AnyConnection, read};
 use crate::statement::Statement;
@@ -28,7 +23,7 @@ impl Undoable {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Redrive => "redrive",
             Self::Replay => "replay",
@@ -81,63 +76,32 @@ impl Undoable {
     }
 }
 
-/// An undo of a redrive or of a replay.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Undoing {
-    /// The operation that is undone, and how many messages it was about at the most.
-    asked: i64,
-    of: Option<u64>,
-    /// The last entry of the operation that the undo has come to.
-    after: i64,
-    done: Undone,
+/// What an undo of this entry of the audit takes back, and of how many messages at the most. None where it is not the entry of an
+/// operation that can be undone.
+pub(super) async fn undoable(database: &Database, asked: i64) -> sqlx::Result<Option<(Undoable, Option<u64>)>> {
+    let entry: Option<AuditEntry> = read(database, &OPERATION, &[asked.into()]).await?.pop();
+    let Some(entry) = entry else { return Ok(None) };
+    let Some(undone) = Undoable::of(&entry) else { return Ok(None) };
+    let of = changed_by(database, asked).await?.or_else(|| changed_at_most(&entry));
+    Ok(Some((undone, of)))
 }
 
-impl Undoing {
-    /// None where `asked` is not the entry of an operation that can be undone.
-    pub(super) async fn of(database: &Database, asked: i64) -> sqlx::Result<Option<Self>> {
-        let entry: Option<AuditEntry> = read(database, &OPERATION, &[asked.into()]).await?.pop();
-        let Some(entry) = entry else { return Ok(None) };
-        let Some(undone) = Undoable::of(&entry) else { return Ok(None) };
-        let of = changed_by(database, asked).await?.or_else(|| changed_at_most(&entry));
-        Ok(Some(Self { asked, of, after: 0, done: Undone { undone, ..Undone::default() } }))
+/// Takes back what the next entries of an operation did, those after `after`. Gives how many entries those were, and whether they were
+/// the last. The pending rows of the batch stay locked, so no poller may claim them until the transaction ends.
+pub(super) async fn batch(
+    connection: &mut AnyConnection<'_>,
+    operation: &Operation,
+    (asked, after): (i64, &mut MessageId),
+    done: &mut Outcome,
+) -> sqlx::Result<(u64, bool)> {
+    let most = i64::try_from(BATCH).unwrap_or(i64::MAX);
+    let values = [asked.into(), after.0.into(), most.into()];
+    let entries: Vec<Entry> = connection.rows(done.undone.page(), &values).await?;
+    if let Some((last, _)) = entries.last() {
+        *after = MessageId(*last);
+        take_back(connection, operation, &entries, done).await?;
     }
-}
-
-#[async_trait]
-impl Work for Undoing {
-    const ACTION: &'static str = "undo";
-    type Done = Undone;
-
-    fn said(&self) -> serde_json::Value {
-        serde_json::json!({ (self.done.undone.name()): self.asked })
-    }
-
-    /// Its messages are read in each batch.
-    async fn find(&mut self, _: &Database) -> sqlx::Result<Option<u64>> {
-        Ok(self.of)
-    }
-
-    fn begun(&mut self, audit_id: i64) {
-        self.done.audit_id = Some(audit_id);
-    }
-
-    /// The pending rows of the batch stay locked, so no poller may claim them until the transaction ends.
-    async fn batch(&mut self, connection: &mut AnyConnection<'_>, operation: &Operation) -> sqlx::Result<Batch> {
-        let Self { asked, after, done, .. } = self;
-        let most = i64::try_from(BATCH).unwrap_or(i64::MAX);
-        let values = [(*asked).into(), (*after).into(), most.into()];
-        let entries: Vec<Entry> = connection.rows(done.undone.page(), &values).await?;
-        if let Some((last, _)) = entries.last() {
-            *after = *last;
-            undo_batch(connection, operation, &entries, done).await?;
-        }
-        let come_to = entries.len() as u64;
-        Ok(Batch { come_to, changed: done.returned, idle: Duration::ZERO, last: entries.len() < BATCH })
-    }
-
-    fn done(self) -> Undone {
-        self.done
-    }
+    Ok((entries.len() as u64, entries.len() < BATCH))
 }
 
 /// How many messages an operation changed that is over. None where it goes on, or where no row tells of it any more.
@@ -153,11 +117,11 @@ fn changed_at_most(entry: &AuditEntry) -> Option<u64> {
     Some(details["canary"].as_u64().map_or(meant, |canary| canary.min(meant)))
 }
 
-async fn undo_batch(
+async fn take_back(
     connection: &mut AnyConnection<'_>,
     operation: &Operation,
     entries: &[Entry],
-    done: &mut Undone,
+    done: &mut Outcome,
 ) -> sqlx::Result<()> {
     lock_terms(connection).await?;
     let mut rows: Vec<_> = entries.iter().map(|(_, row)| MessageId(*row)).collect();
@@ -167,13 +131,13 @@ async fn undo_batch(
     let waiting: Vec<_> = waiting.map(|(entry, _)| MessageId(*entry)).collect();
     let back = done.undone.take_back(connection, operation, &waiting).await?;
 
-    done.returned += back.len() as u64;
+    done.changed += back.len() as u64;
     for row in rows.into_iter().filter(|row| back.binary_search(row).is_err()) {
         match standing.status(row) {
-            None if !standing.is_held(row) => done.gone += 1,
-            Some(status) if status == Status::Success.as_str() => done.delivered += 1,
-            Some(status) if status == Status::Dead.as_str() => done.dead_again += 1,
-            None | Some(_) => done.under_way += 1,
+            None if !standing.is_held(row) => done.add("gone", 1),
+            Some(status) if status == Status::Success.as_str() => done.add("delivered", 1),
+            Some(status) if status == Status::Dead.as_str() => done.add("dead_again", 1),
+            None | Some(_) => done.add("under_way", 1),
         }
     }
     Ok(())

@@ -5,19 +5,15 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use outbox_console::admin::api::{Authored, ClearBody, EditBody, PauseBody, request_for};
 use outbox_schema::desk::{
-    Author, Cancelled, CancelledAll, Cleared, ContentEdit, Edited, EditedAll, InvalidTargetSelection, MessageSelection,
-    Pace, Paused, Purged, Redriven, ReplayManner, Replayed, Resumed, Retried, Revised, Selection, Skipped, Stopped,
-    Undone, Watch,
+    Author, Cancelled, Change, Cleared, Edited, InvalidTargetSelection, Outcome, Paused, Resumed, Revised, Skipped,
+    Stopped, Watch,
 };
-use outbox_schema::retention::{Pruned, Retention};
 use outbox_schema::{ByHand, DeskError, MessageId};
 use serde_json::value::RawValue;
 
 use super::{Replica, ReplicaError, if_there};
-use outbox_console::admin::api::{
-    Authored, ClearBody, EditAllBody, EditBody, PauseBody, PruneBody, PurgeBody, RedriveBody, ReplayBody, WaitingBody,
-};
 
 #[async_trait]
 impl ByHand for Replica {
@@ -26,24 +22,13 @@ impl ByHand for Replica {
         unless_refused(answer, Cancelled::Refused)
     }
 
-    async fn cancel_all_watched(
-        &self,
-        selection: &MessageSelection,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<CancelledAll, DeskError> {
-        let body = WaitingBody { selection: selection.clone(), author: author.into() };
-        Ok(self.follow("messages/cancel", &body, (watch, author)).await?)
-    }
-
-    async fn retry_watched(
-        &self,
-        selection: &MessageSelection,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Retried, DeskError> {
-        let body = WaitingBody { selection: selection.clone(), author: author.into() };
-        Ok(self.follow("messages/retry", &body, (watch, author)).await?)
+    async fn apply(&self, change: &Change, author: &Author, watch: Watch<'_>) -> Result<Outcome, DeskError> {
+        let (path, body) = request_for(change, author).map_err(|error| DeskError::Elsewhere(Box::new(error)))?;
+        let done = self.follow(change.action(), (&path, &body), (watch, author)).await;
+        match (change, done) {
+            (Change::Undo { asked, .. }, done) => if_there(done)?.ok_or(DeskError::NothingToUndo(*asked)),
+            (_, done) => Ok(done?),
+        }
     }
 
     async fn edit(
@@ -63,66 +48,6 @@ impl ByHand for Replica {
             author: author.into(),
         };
         unless_refused(self.change(&format!("messages/{id}/edit"), &body).await, Edited::Refused)
-    }
-
-    async fn redrive_watched(
-        &self,
-        selection: &Selection,
-        pace: Pace,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Redriven, DeskError> {
-        let Pace { canary, rate } = pace;
-        let body = RedriveBody { selection: selection.clone(), canary, rate, author: author.into() };
-        Ok(self.follow("dead-letters/redrive", &body, (watch, author)).await?)
-    }
-
-    async fn replay_watched(
-        &self,
-        selection: &MessageSelection,
-        manner: ReplayManner,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Replayed, DeskError> {
-        let ReplayManner { new_key, again, after, pace: Pace { canary, rate } } = manner;
-        let body =
-            ReplayBody { selection: selection.clone(), new_key, again, after, canary, rate, author: author.into() };
-        Ok(self.follow("messages/replay", &body, (watch, author)).await?)
-    }
-
-    async fn edit_all(
-        &self,
-        selection: &Selection,
-        change: &ContentEdit,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<EditedAll, DeskError> {
-        let body = EditAllBody { selection: selection.clone(), change: change.clone(), author: author.into() };
-        Ok(self.follow("dead-letters/edit", &body, (watch, author)).await?)
-    }
-
-    async fn undo_watched(
-        &self,
-        operation: i64,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Option<Undone>, DeskError> {
-        if_there(self.follow(&format!("redrives/{operation}/undo"), &Authored::from(author), (watch, author)).await)
-    }
-
-    async fn purge_watched(
-        &self,
-        selection: &Selection,
-        author: &Author,
-        watch: Watch<'_>,
-    ) -> Result<Purged, DeskError> {
-        let body = PurgeBody { selection: selection.clone(), author: author.into() };
-        Ok(self.follow("dead-letters/purge", &body, (watch, author)).await?)
-    }
-
-    async fn prune(&self, retention: &Retention, author: &Author, watch: Watch<'_>) -> Result<Pruned, DeskError> {
-        let body = PruneBody { author: author.into(), ..PruneBody::from(retention) };
-        Ok(self.follow("prune", &body, (watch, author)).await?)
     }
 
     async fn stop(&self, operation: i64, author: &Author) -> Result<Option<Stopped>, DeskError> {

@@ -5,8 +5,8 @@ use outbox_console::admin::api::{
     ByKey, CountBody, DestinationQuery, InvalidTargetFilter, OrderingKeyFilter, Page, PruneBody,
 };
 use outbox_schema::desk::{
-    Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DestinationEntry, FiguresFilter, FiguresSeries, HaltedKeyPage,
-    InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageChange, MessageFilter, MessageGroup, MessagePage,
+    Action, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DestinationEntry, FiguresFilter, FiguresSeries,
+    HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter, MessageGroup, MessagePage,
     MessageRecord, MessageSelection, Selection, TermEntry, Vitals,
 };
 use outbox_schema::retention::{Pruned, Retention};
@@ -72,10 +72,10 @@ impl Desk for Replica {
 
     async fn message_groups(
         &self,
-        change: MessageChange,
+        action: Action,
         selection: &MessageSelection,
     ) -> Result<Vec<MessageGroup>, DeskError> {
-        Ok(self.ask_of(&format!("messages/{}/count", change.as_str()), selection).await?)
+        Ok(self.ask_of(&format!("messages/{}/count", action.as_str()), selection).await?)
     }
 
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {

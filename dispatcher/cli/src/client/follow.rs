@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use outbox_schema::desk::{Author, Stopped, Watch};
+use outbox_schema::desk::{Action, Author, Outcome, Stopped, Watch};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Method, Response};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{CHANGE_LIMIT, Replica, ReplicaError, in_json};
@@ -24,18 +23,20 @@ struct Lines {
 impl Replica {
     /// Asks for a change of many messages, and tells `watch` how far it is. A replica of a release that does not tell answers as
     /// ever. Where `watch` ends the change, the result is what the replica had done by then.
-    pub(super) async fn follow<T: DeserializeOwned>(
+    pub(super) async fn follow(
         &self,
-        path: &str,
-        body: &impl Serialize,
+        action: Action,
+        (path, body): (&str, &Value),
         (watch, author): (Watch<'_>, &Author),
-    ) -> Result<T, ReplicaError> {
+    ) -> Result<Outcome, ReplicaError> {
         let url = self.url(path);
         let request = self.request(Method::POST, &url, Some(in_json(body)?), CHANGE_LIMIT).header(ACCEPT, LINES);
         let answer = request.send().await.map_err(|source| self.unreachable(source))?;
+        let status = answer.status();
         let told = answer.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes() == LINES.as_bytes());
-        if !(answer.status().is_success() && told) {
-            return self.whole(&url, answer).await;
+        if !(status.is_success() && told) {
+            let done = self.whole(&url, answer).await?;
+            return Outcome::read(action, done).map_err(|_| ReplicaError::Foreign { url, status });
         }
         let mut lines = Lines { answer, read: Vec::new() };
         // Set once the change is to end.
@@ -46,7 +47,9 @@ impl Replica {
                 Some(ends_by) => timeout_at(ends_by, self.line(&mut lines)).await.map_err(|_| ReplicaError::Left)??,
             };
             match line {
-                Line::Done(done) => return Ok(done),
+                Line::Done(done) => {
+                    return Outcome::read(action, done).map_err(|_| ReplicaError::Foreign { url, status });
+                }
                 Line::Problem(problem) => {
                     return Err(ReplicaError::Refused { url: self.base.clone(), problem: Box::new(problem) });
                 }
@@ -70,7 +73,7 @@ impl Replica {
         }
     }
 
-    async fn line<T: DeserializeOwned>(&self, lines: &mut Lines) -> Result<Line<T>, ReplicaError> {
+    async fn line(&self, lines: &mut Lines) -> Result<Line<Value>, ReplicaError> {
         let Lines { answer, read } = lines;
         let foreign = |answer: &Response| ReplicaError::Foreign { url: answer.url().clone(), status: answer.status() };
         loop {

@@ -54,7 +54,7 @@ pub(super) async fn hint(outbox: &OutboxAccess, selection: &Selection) -> anyhow
 }
 
 /// A table of groups.
-pub(super) fn groups(groups: &[DeadGroup]) -> Page {
+pub(crate) fn groups(groups: &[DeadGroup]) -> Page {
     if groups.is_empty() {
         return "no dead letters".into();
     }

@@ -9,3 +9,4 @@ mod list;
 
 pub(super) use change::{UndoArgs, undo};
 pub(super) use command::{DeadLettersCommand, dead_letters};
+pub(super) use list::groups;

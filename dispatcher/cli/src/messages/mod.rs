@@ -14,4 +14,5 @@ mod waiting;
 
 pub(super) use command::{MessagesCommand, messages};
 pub(super) use named::{find, ids_of};
+pub(super) use selection::table_of;
 pub(super) use show::show;

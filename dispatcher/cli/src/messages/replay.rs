@@ -1,17 +1,15 @@
 //! `outbox messages replay`: sends again what was delivered.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
-use outbox_console::text::{Page, print_as};
 use outbox_schema::MessageId;
-use outbox_schema::desk::{MessageChange, MessageGroup, Pace, ReplayManner, Replayed};
+use outbox_schema::desk::{Action, Change, Pace, ReplayManner};
 
 use super::filter::FilterArgs;
-use super::selection::{counted, over, selection, table_of};
-use crate::pace::{PaceArgs, changed_of, ended, go_on, last_due, left};
-use crate::progress::LongChange;
+use super::selection::selection;
+use crate::changes::{make, would};
+use crate::pace::PaceArgs;
 use crate::session::{AuthorArgs, OutboxAccess};
 
 #[derive(Debug, Args)]
@@ -50,55 +48,12 @@ struct MannerArgs {
 
 pub(super) async fn replay(outbox: &OutboxAccess, args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let pace = Pace::from(args.pace);
-    let selection = selection(outbox, &args.messages, args.filter.into_filter(outbox)?, MessageChange::Replay).await?;
+    let selection = selection(outbox, &args.messages, args.filter.into_filter(outbox)?, Action::Replay).await?;
     let MannerArgs { new_key, again, after } = args.manner;
+    let change =
+        Change::Replay { selection, manner: ReplayManner { new_key, again, after: after.map(MessageId), pace } };
     if args.dry_run {
-        let found = outbox.desk().message_groups(MessageChange::Replay, &selection).await?;
-        print_as(args.json, &found[..], |found| would(found, again, pace))?;
-        return over(outbox, &selection, found.len() as u64, ExitCode::SUCCESS).await;
+        return would(outbox, &change, args.json).await;
     }
-    let follow = LongChange::new("replay", "replayed", |id| format!("take back: outbox messages undo {id}"));
-    let (by_hand, author) = (outbox.by_hand(), args.author.into_author());
-    let tell = |progress| follow.tell(progress);
-    let manner = ReplayManner { new_key, again, after: after.map(MessageId), pace };
-    let change = by_hand.replay_watched(&selection, manner, &author, &tell);
-    let (done, stopped) = match follow.through(change, (&*by_hand, &author)).await? {
-        Ok(done) => done,
-        Err(code) => return Ok(code),
-    };
-    print_as(args.json, &done, |done| replayed(done, (again, pace), stopped.is_some()))?;
-    let otherwise = stopped.unwrap_or_else(|| ended(done.replayed, &done.skipped));
-    over(outbox, &selection, done.meant, otherwise).await
-}
-
-fn would(groups: &[MessageGroup], again: bool, pace: Pace) -> Page {
-    let mut text = table_of(groups);
-    let mut count = counted(groups);
-    let before: u64 = groups.iter().map(|group| group.replayed).sum();
-    let mut left_out = String::new();
-    if before > 0 && !again {
-        count.counted = count.counted.saturating_sub(before);
-        left_out = format!(", and {before} that were replayed before left out (--again)");
-    }
-    text.line(format!("{}{left_out}; nothing was changed", count.would_be("replayed", pace)));
-    text
-}
-
-fn replayed(done: &Replayed, (again, pace): (bool, Pace), stopped: bool) -> String {
-    let mut text = changed_of(done.replayed, done.meant, "replayed") + &last_due(done.replayed, pace);
-    if let Some(example) = done.replays.first() {
-        let _ = write!(text, "\nlook at one:     outbox messages show {}", example.id);
-    }
-    let rest = go_on(done.meant, done.replayed, done.skipped.count(), stopped);
-    match done.last {
-        // The same command would send once more what this one has sent.
-        Some(last) if again && !rest.is_empty() => {
-            let _ = write!(text, "\ngo on:           the same command with --after {last}, without --canary");
-        }
-        _ => text += &rest,
-    }
-    if let (Some(id), 1..) = (done.audit_id, done.replayed) {
-        let _ = write!(text, "\ntake back:       outbox messages undo {id}");
-    }
-    text + &left(&done.skipped)
+    make(outbox, &change, &args.author.into_author(), args.json).await
 }

@@ -1,15 +1,12 @@
-//! What is the same for a change of messages that wait: which are meant, and what it would do.
-
-use std::process::ExitCode;
+//! What is the same for a change of messages that wait: which are meant.
 
 use anyhow::Context;
 use clap::Args;
-use outbox_console::text::print_as;
 use outbox_schema::MessageId;
-use outbox_schema::desk::{MessageChange, MessageFilter, MessageSelection, Pace};
+use outbox_schema::desk::{Action, MessageFilter, MessageSelection};
 
 use super::filter::FilterArgs;
-use super::selection::{counted, over, selection, table_of};
+use super::selection::selection;
 use crate::session::{AuthorArgs, Misuse, OutboxAccess};
 
 #[derive(Debug, Args)]
@@ -42,7 +39,7 @@ impl MeantArgs {
     pub(super) async fn into_selection(
         self,
         outbox: &OutboxAccess,
-        change: MessageChange,
+        action: Action,
     ) -> anyhow::Result<MessageSelection> {
         let filter = self.filter.into_filter(outbox)?;
         match self.key {
@@ -52,29 +49,7 @@ impl MeantArgs {
                 let found = found.with_context(|| format!("no message has the idempotency key `{key}`"))?;
                 Ok(MessageSelection::Ids(vec![MessageId(found.id)]))
             }
-            None => selection(outbox, &self.messages, filter, change).await,
+            None => selection(outbox, &self.messages, filter, action).await,
         }
     }
-}
-
-/// Says what the change would do. `done` is what the messages would be.
-pub(super) async fn would(
-    outbox: &OutboxAccess,
-    selection: &MessageSelection,
-    (change, done): (MessageChange, &str),
-    json: bool,
-) -> anyhow::Result<ExitCode> {
-    let found = outbox.desk().message_groups(change, selection).await?;
-    print_as(json, &found[..], |found| {
-        let (mut text, mut count) = (table_of(found), counted(found));
-        let deferred: u64 = found.iter().map(|group| group.deferred).sum();
-        let mut left = String::new();
-        if change == MessageChange::Retry && deferred > 0 {
-            count.counted = count.counted.saturating_sub(deferred);
-            left = format!(", and {deferred} that are deferred left");
-        }
-        text.line(format!("{}{left}; nothing was changed", count.would_be(done, Pace::default())));
-        text
-    })?;
-    over(outbox, selection, found.len() as u64, ExitCode::SUCCESS).await
 }

@@ -3,8 +3,10 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::record::{Record, Standing, State, end};
-use super::{OperationStatus, Ordered, Work};
+use super::record::{Record, Standing, end};
+use super::state::State;
+use super::work::Work;
+use super::{Action, Change, OperationStatus, Ordered, Outcome};
 use crate::Database;
 use crate::desk::operation::pause;
 use crate::desk::{Author, Progress, Watch};
@@ -24,73 +26,89 @@ enum Next {
 }
 
 /// How a carrier's part ended.
-enum Carried<W> {
-    Over(W),
+enum Carried {
+    Over(Outcome),
     /// The operation waits for the poller.
     Left,
     /// Another process carries it out.
     Lost,
 }
 
-/// Carries work out to its end, or until `watch` ends it. `watch` is told before the first batch and after each. Work without any
-/// message is not begun.
-pub(in crate::desk) async fn carry<W: Work>(
+/// Work that is about to begin.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
+enum Begun<'a> {
+    /// There is nothing to do.
+    Nothing(Outcome),
+    Work(Record<'a>, Work, Progress),
+}
+
+impl<'a> Begun<'a> {
+    /// None where there is nothing to undo.
+    async fn of(database: &'a Database, change: &Change, author: &Author) -> sqlx::Result<Option<Self>> {
+        let Some(mut work) = Work::of(database, change.clone()).await? else { return Ok(None) };
+        let of = work.find(database).await?;
+        if work.is_nothing(of) {
+            return Ok(Some(Self::Nothing(work.done())));
+        }
+        let record = Record::begin(database, &mut work, of, author).await?;
+        let (audit_id, has_row) = (record.operation.audit_id, record.written);
+        Ok(Some(Self::Work(record, work, Progress { audit_id, of, done: 0, changed: 0, has_row })))
+    }
+}
+
+/// Carries a change out to its end, or until `watch` ends it. `watch` is told before the first batch and after each. A change without
+/// any message is not begun. None where there is nothing to undo.
+pub(in crate::desk) async fn carry(
     database: &Database,
-    mut work: W,
+    change: &Change,
     author: &Author,
     watch: Watch<'_>,
-) -> sqlx::Result<W::Done> {
-    let meant = work.find(database).await?;
-    if work.is_nothing(meant) {
-        return Ok(work.done());
-    }
-    let record = Record::begin(database, &mut work, meant, author).await?;
-    let id = record.operation.audit_id;
+) -> sqlx::Result<Option<Outcome>> {
+    let (record, work, progress) = match Begun::of(database, change, author).await? {
+        Some(Begun::Work(record, work, progress)) => (record, work, progress),
+        Some(Begun::Nothing(done)) => return Ok(Some(done)),
+        None => return Ok(None),
+    };
     let told = |progress| match watch(progress) {
         ControlFlow::Continue(()) => Next::GoOn,
         ControlFlow::Break(()) => Next::Stop,
     };
-    let progress = Progress { audit_id: id, of: meant, done: 0, changed: 0, has_row: record.written };
     match carry_out(database, &record, work, progress, &told).await? {
-        Carried::Over(work) => Ok(work.done()),
-        Carried::Left | Carried::Lost => follow::<W>(database, id, watch).await,
+        Carried::Over(done) => Ok(Some(done)),
+        Carried::Left | Carried::Lost => follow(database, progress.audit_id, watch).await.map(Some),
     }
 }
 
-/// Begins work, and carries it out for so long. Then the poller goes on with it.
-pub(super) async fn carry_for<W: Work>(
+/// Begins a change, and carries it out for so long. Then the poller goes on with it. None where there is nothing to undo.
+pub(super) async fn carry_for(
     database: &Database,
-    mut work: W,
+    change: &Change,
     author: &Author,
     within: Duration,
-) -> sqlx::Result<Ordered<W::Done>> {
+) -> sqlx::Result<Option<Ordered>> {
     let began = Instant::now();
-    let meant = work.find(database).await?;
-    if work.is_nothing(meant) {
-        return Ok(Ordered::Over(work.done()));
-    }
-    let record = Record::begin(database, &mut work, meant, author).await?;
-    let id = record.operation.audit_id;
+    let (record, work, progress) = match Begun::of(database, change, author).await? {
+        Some(Begun::Work(record, work, progress)) => (record, work, progress),
+        Some(Begun::Nothing(done)) => return Ok(Some(Ordered::Over(done))),
+        None => return Ok(None),
+    };
     // Without a row nobody else could go on.
     let told = |_| if record.written && began.elapsed() >= within { Next::Leave } else { Next::GoOn };
-    let progress = Progress { audit_id: id, of: meant, done: 0, changed: 0, has_row: record.written };
-    Ok(match carry_out(database, &record, work, progress, &told).await? {
-        Carried::Over(work) if !record.written => Ordered::Over(work.done()),
-        Carried::Over(_) | Carried::Left | Carried::Lost => Ordered::Begun(id),
-    })
+    Ok(Some(match carry_out(database, &record, work, progress, &told).await? {
+        Carried::Over(done) if !record.written => Ordered::Over(done),
+        Carried::Over(_) | Carried::Left | Carried::Lost => Ordered::Begun(progress.audit_id),
+    }))
 }
 
 /// Goes on with an operation that nobody carries out, for as long as `goes_on` says.
-pub(super) async fn go_on<W: Work>(
-    database: &Database,
-    id: i64,
-    state: &State,
-    goes_on: &(dyn Fn() -> bool + Sync),
-) -> sqlx::Result<()> {
-    let Some(record) = Record::take::<W>(database, id, state).await? else { return Ok(()) };
+pub(super) async fn go_on(database: &Database, id: i64, goes_on: &(dyn Fn() -> bool + Sync)) -> sqlx::Result<()> {
+    let Some(state) = State::of(database, id).await? else { return Ok(()) };
+    // What is of another release waits for a poller that knows what it is.
+    let Some(action) = Action::named(&state.action) else { return Ok(()) };
+    let Some(record) = Record::take(database, id, (action, &state)).await? else { return Ok(()) };
     // Its carrier may have made a batch since.
     let Some(state) = State::of(database, id).await? else { return Ok(()) };
-    let mut work: W = match state.work() {
+    let mut work = match Work::standing(action, &state) {
         Ok(work) => work,
         Err(error) => {
             let failure = format!("this release does not understand the order: {error}");
@@ -103,19 +121,19 @@ pub(super) async fn go_on<W: Work>(
     carry_out(database, &record, work, progress, &told).await.map(drop)
 }
 
-async fn carry_out<W: Work>(
+async fn carry_out(
     database: &Database,
     record: &Record<'_>,
-    mut work: W,
+    mut work: Work,
     mut progress: Progress,
     told: &(dyn Fn(Progress) -> Next + Sync),
-) -> sqlx::Result<Carried<W>> {
+) -> sqlx::Result<Carried> {
     loop {
         match told(progress) {
             Next::GoOn => {}
             Next::Stop => {
                 record.end(OperationStatus::Stopped, None).await?;
-                return Ok(Carried::Over(work));
+                return Ok(Carried::Over(work.done()));
             }
             Next::Leave => {
                 record.leave().await?;
@@ -129,11 +147,11 @@ async fn carry_out<W: Work>(
                 if last {
                     // The work is done, whether it was to go on or not.
                     let _ = told(progress);
-                    return Ok(Carried::Over(work));
+                    return Ok(Carried::Over(work.done()));
                 }
                 pause(began + idle, work.pauses()).await;
             }
-            Ok(Step::NotMine(Standing::Ended)) => return Ok(Carried::Over(work)),
+            Ok(Step::NotMine(Standing::Ended)) => return Ok(Carried::Over(work.done())),
             Ok(Step::NotMine(_)) => return Ok(Carried::Lost),
             Err(error) => {
                 if !may_pass(&error) {
@@ -151,7 +169,7 @@ enum Step {
     NotMine(Standing),
 }
 
-async fn step<W: Work>(database: &Database, record: &Record<'_>, work: &mut W, before: Progress) -> sqlx::Result<Step> {
+async fn step(database: &Database, record: &Record<'_>, work: &mut Work, before: Progress) -> sqlx::Result<Step> {
     let began = Instant::now();
     let mut transaction = AnyTransaction::to_write(database).await?;
     let mut connection = transaction.connection();
@@ -169,12 +187,14 @@ async fn step<W: Work>(database: &Database, record: &Record<'_>, work: &mut W, b
 }
 
 /// Follows work that another process carries out, to its end.
-async fn follow<W: Work>(database: &Database, id: i64, watch: Watch<'_>) -> sqlx::Result<W::Done> {
+async fn follow(database: &Database, id: i64, watch: Watch<'_>) -> sqlx::Result<Outcome> {
     loop {
         let state = State::of(database, id).await?.ok_or(sqlx::Error::RowNotFound)?;
         let ends = watch(state.progress(id)).is_break();
         if !state.is_open() {
-            return Ok(state.work::<W>()?.done());
+            let action = Action::named(&state.action).ok_or(sqlx::Error::RowNotFound)?;
+            let work = Work::standing(action, &state).map_err(|error| sqlx::Error::Decode(error.into()))?;
+            return Ok(work.done());
         }
         if ends {
             let mut transaction = AnyTransaction::to_write(database).await?;

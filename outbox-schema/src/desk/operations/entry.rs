@@ -1,11 +1,10 @@
 //! An operation as its row says, and its result.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
-use super::said;
-use crate::desk::{AuditEntry, CancelledAll, EditedAll, Purged, Redriven, Replayed, Retried, Undone};
-use crate::retention::Pruned;
+use super::{Outcome, by_action, said};
+use crate::desk::AuditEntry;
 use crate::store::lossy::Lossy;
 
 /// An operation, as its row says.
@@ -43,8 +42,8 @@ pub struct OperationEntry {
     /// Why it failed.
     pub failure: Option<String>,
     /// The result, or what was done so far. Only of an operation that is asked for by its id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<OperationResult>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "by_action")]
+    pub result: Option<Outcome>,
 }
 
 /// Where an operation stands.
@@ -62,60 +61,12 @@ pub enum OperationStatus {
     Failed,
 }
 
-/// The result of an operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum OperationResult {
-    /// Of a redrive.
-    Redrive(Redriven),
-    /// Of a replay.
-    Replay(Replayed),
-    /// Of a cancellation.
-    Cancel(CancelledAll),
-    /// Of a retry.
-    Retry(Retried),
-    /// Of an edit of many.
-    Edit(EditedAll),
-    /// Of an undo.
-    Undo(Undone),
-    /// Of a purge.
-    Purge(Purged),
-    /// Of a removal by hand of what is past its retention.
-    Prune(Pruned),
-}
-
-impl OperationResult {
-    /// The result alone, without the name of its kind.
-    pub fn alone(&self) -> Alone<'_> {
-        Alone(self)
-    }
-}
-
-/// A result without the name of its kind.
-#[derive(Debug, Clone, Copy)]
-pub struct Alone<'a>(&'a OperationResult);
-
-impl Serialize for Alone<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            OperationResult::Redrive(done) => done.serialize(serializer),
-            OperationResult::Replay(done) => done.serialize(serializer),
-            OperationResult::Cancel(done) => done.serialize(serializer),
-            OperationResult::Retry(done) => done.serialize(serializer),
-            OperationResult::Edit(done) => done.serialize(serializer),
-            OperationResult::Undo(done) => done.serialize(serializer),
-            OperationResult::Purge(done) => done.serialize(serializer),
-            OperationResult::Prune(done) => done.serialize(serializer),
-        }
-    }
-}
-
-/// The answer to an order.
+/// The answer to whoever begins a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ordered<T> {
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
+pub enum Ordered {
     /// There was nothing to do, or there is no row, and it was carried out at once.
-    Over(T),
+    Over(Outcome),
     /// The operation with this id has begun.
     Begun(i64),
 }

@@ -1,20 +1,15 @@
 //! Operations as they are listed, and going on with those that wait.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
-use super::carry;
-use super::entry::{OperationEntry, OperationPage, OperationResult, OperationStatus, Row, Stopped};
-use super::record::{self, State};
+use super::entry::{OperationEntry, OperationPage, OperationStatus, Ordered, Row, Stopped};
+use super::state::State;
 use super::work::Work;
-use crate::desk::cancel::Cancelling;
-use crate::desk::edit_all::Editing;
+use super::{Action, Change, Outcome, carry, record};
 use crate::desk::messages::among;
 use crate::desk::operation::audit;
-use crate::desk::prune::Removing;
-use crate::desk::redrive::{Purging, Redriving};
-use crate::desk::replay::Replaying;
-use crate::desk::retry::Retrying;
-use crate::desk::undo::Undoing;
 use crate::desk::{Author, DeskError, MessageFilter, MessageSummary};
 use crate::sql::{AnyTransaction, Value, read, while_doing};
 use crate::statement::Statement;
@@ -36,68 +31,36 @@ pub trait Operations: Send + Sync + std::fmt::Debug {
     async fn go_on(&self, id: i64, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<(), DeskError>;
 }
 
-/// Does what is the same for the work of an action, whatever its type. An action of another release is no work of this one.
-macro_rules! work_of {
-    ($action:expr, $do:ident ! ( $($more:expr),* ), else $otherwise:expr) => {
-        match $action {
-            Redriving::ACTION => $do!(Redriving, Redrive $(, $more)*),
-            Replaying::ACTION => $do!(Replaying, Replay $(, $more)*),
-            Cancelling::ACTION => $do!(Cancelling, Cancel $(, $more)*),
-            Retrying::ACTION => $do!(Retrying, Retry $(, $more)*),
-            Editing::ACTION => $do!(Editing, Edit $(, $more)*),
-            Undoing::ACTION => $do!(Undoing, Undo $(, $more)*),
-            Purging::ACTION => $do!(Purging, Purge $(, $more)*),
-            Removing::ACTION => $do!(Removing, Prune $(, $more)*),
-            _ => $otherwise,
-        }
-    };
-}
-
 #[async_trait]
 impl Operations for Database {
     async fn waiting(&self, limit: u32) -> Result<Vec<i64>, DeskError> {
         let waiting: Vec<(i64, String)> =
             read(self, &WAITING, &[]).await.map_err(while_doing("looking for operations that wait"))?;
         // Those that only another release can carry out must not stand before the others.
-        let known = waiting.into_iter().filter(|(_, action)| is_known(action)).map(|(id, _)| id);
+        let known = waiting.into_iter().filter(|(_, action)| Action::named(action).is_some()).map(|(id, _)| id);
         Ok(known.take(limit as usize).collect())
     }
 
     async fn go_on(&self, id: i64, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<(), DeskError> {
-        go_on(self, id, goes_on).await.map_err(while_doing("going on with an operation"))
+        carry::go_on(self, id, goes_on).await.map_err(while_doing("going on with an operation"))
     }
 }
 
-/// Whether this release can carry out operations of that action.
-fn is_known(action: &str) -> bool {
-    macro_rules! known {
-        ($work:ty, $result:ident) => {
-            true
-        };
-    }
-    work_of!(action, known!(), else false)
-}
-
-async fn go_on(database: &Database, id: i64, goes_on: &(dyn Fn() -> bool + Sync)) -> sqlx::Result<()> {
-    let Some(state) = State::of(database, id).await? else { return Ok(()) };
-    macro_rules! carried {
-        ($work:ty, $result:ident) => {
-            carry::go_on::<$work>(database, id, &state, goes_on).await
-        };
-    }
-    // It waits for a poller that knows what it is.
-    work_of!(state.action.as_str(), carried!(), else Ok(()))
-}
-
-/// The result of an operation, or what it has done so far.
-pub(super) async fn result(database: &Database, id: i64) -> sqlx::Result<Option<OperationResult>> {
+/// The result of an operation, or what it has done so far. None where it is of another release.
+async fn result(database: &Database, id: i64) -> sqlx::Result<Option<Outcome>> {
     let Some(state) = State::of(database, id).await? else { return Ok(None) };
-    macro_rules! told {
-        ($work:ty, $result:ident) => {
-            state.work::<$work>().ok().map(|work| OperationResult::$result(work.done()))
-        };
+    Ok(Action::named(&state.action).and_then(|action| Work::standing(action, &state).ok()).map(Work::done))
+}
+
+impl Database {
+    /// Begins a change of many messages, and carries it out for so long. Then the poller goes on with it.
+    ///
+    /// # Errors
+    /// The database did not answer, or refused. There is nothing to undo under that id.
+    pub async fn begin(&self, change: &Change, author: &Author, within: Duration) -> Result<Ordered, DeskError> {
+        let begun = carry::carry_for(self, change, author, within).await;
+        change.found(begun.map_err(while_doing(change.action().doing()))?)
     }
-    Ok(work_of!(state.action.as_str(), told!(), else None))
 }
 
 impl Database {

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::{OperationStatus, Work};
+use super::state::{Fields, State};
+use super::work::Work;
+use super::{Action, OperationStatus};
 use crate::Database;
 use crate::desk::edit::not_json;
 use crate::desk::operation::{Operation, audit, lock_terms, who};
 use crate::desk::{Author, Progress};
 use crate::rights::lacks_rights;
-use crate::sql::{AnyConnection, AnyTransaction, Value, read, write};
+use crate::sql::{AnyConnection, AnyTransaction, Value, write};
 use crate::statement::Statement;
 use crate::store::wire::millis_i64;
 
@@ -21,7 +23,6 @@ const KEEP: Statement = statement!("operations/keep");
 const TAKE: Statement = statement!("operations/take");
 const LEAVE: Statement = statement!("operations/leave");
 const END: Statement = statement!("operations/end");
-const STATE: Statement = statement!("operations/state");
 
 /// How long a carrier may be silent before the poller goes on in his place.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -39,9 +40,6 @@ pub(super) struct Record<'a> {
     pub(super) written: bool,
 }
 
-/// Work, as it is written down: each field by its name.
-type Fields = serde_json::Map<String, serde_json::Value>;
-
 /// What a carrier finds before a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -52,76 +50,39 @@ pub(super) enum Standing {
     Ended,
 }
 
-/// The state of an operation, as the row has it.
-#[derive(Debug, sqlx::FromRow)]
-pub(in crate::desk) struct State {
-    pub(super) action: String,
-    pub(super) kept: String,
-    /// What batches have changed of it.
-    place: Option<String>,
-    meant: Option<i64>,
-    done: i64,
-    changed: i64,
-    status: String,
-    who: Option<String>,
-}
-
-impl State {
-    pub(in crate::desk) async fn of(database: &Database, id: i64) -> sqlx::Result<Option<Self>> {
-        Ok(read(database, &STATE, &[id.into()]).await?.pop())
-    }
-
-    pub(in crate::desk) fn is_open(&self) -> bool {
-        OperationStatus::of(&self.status) == OperationStatus::Open
-    }
-
-    /// The work, as it stands.
-    pub(super) fn work<W: Work>(&self) -> sqlx::Result<W> {
-        let mut work = fields(&self.kept)?;
-        work.extend(self.place.as_deref().map(fields).transpose()?.unwrap_or_default());
-        serde_json::from_value(work.into()).map_err(unread)
-    }
-
-    pub(in crate::desk) fn progress(&self, id: i64) -> Progress {
-        Progress {
-            audit_id: id,
-            of: self.meant.and_then(|meant| meant.try_into().ok()),
-            done: self.done.try_into().unwrap_or(0),
-            changed: self.changed.try_into().unwrap_or(0),
-            has_row: true,
-        }
-    }
-}
-
 impl<'a> Record<'a> {
     /// Writes the entry of the audit, and the row, while it locks all terms. Claims that were being made have then committed, and
     /// later claims take no dead letters. So a change of dead letters needs only the locks of their rows.
-    pub(super) async fn begin<W: Work>(
+    pub(super) async fn begin(
         database: &'a Database,
-        work: &mut W,
+        work: &mut Work,
         meant: Option<u64>,
         author: &Author,
     ) -> sqlx::Result<Self> {
         let mut transaction = AnyTransaction::to_write(database).await?;
         let mut connection = transaction.connection();
         lock_terms(&mut connection).await?;
-        let details = work.said().to_string();
-        let audit_id = audit(&mut connection, W::ACTION, None, &details, author).await?;
+        let (action, details) = (work.action().as_str(), work.said().to_string());
+        let audit_id = audit(&mut connection, action, None, &details, author).await?;
         work.begun(audit_id);
-        let operation = Operation { audit_id, action: W::ACTION, who: who(author) };
-        let order = serde_json::to_value(&*work).map_err(not_json)?;
-        let order = order.as_object().cloned().unwrap_or_default();
+        let operation = Operation { audit_id, action, who: who(author) };
+        let order = work.fields().map_err(not_json)?;
         let mut record = Self { database, operation, order, carrier: Uuid::new_v4().to_string(), written: false };
-        record.written = record.write::<W>(&mut connection, meant).await?;
+        record.written = record.write(&mut connection, meant).await?;
         transaction.commit().await?;
         Ok(record)
     }
 
     /// Takes an operation that waits. None where somebody was faster.
-    pub(super) async fn take<W: Work>(database: &'a Database, id: i64, state: &State) -> sqlx::Result<Option<Self>> {
-        let operation = Operation { audit_id: id, action: W::ACTION, who: state.who.clone().unwrap_or_default() };
+    pub(super) async fn take(
+        database: &'a Database,
+        id: i64,
+        (action, state): (Action, &State),
+    ) -> sqlx::Result<Option<Self>> {
+        let who = state.who.clone().unwrap_or_default();
+        let operation = Operation { audit_id: id, action: action.as_str(), who };
         // What cannot be read is told by who reads the work.
-        let order = fields(&state.kept).unwrap_or_default();
+        let order = state.ordered().unwrap_or_default();
         let record = Self { database, operation, order, carrier: Uuid::new_v4().to_string(), written: true };
         let values = [id.into(), (&record.carrier).into(), millis_i64(SILENCE).into()];
         let mut transaction = AnyTransaction::to_write(database).await?;
@@ -131,11 +92,11 @@ impl<'a> Record<'a> {
     }
 
     /// Writes the row. False where the role may not.
-    async fn write<W: Work>(&self, connection: &mut AnyConnection<'_>, meant: Option<u64>) -> sqlx::Result<bool> {
+    async fn write(&self, connection: &mut AnyConnection<'_>, meant: Option<u64>) -> sqlx::Result<bool> {
         let state = serde_json::to_string(&self.order).map_err(not_json)?;
         let values = [
             self.operation.audit_id.into(),
-            W::ACTION.into(),
+            self.operation.action.into(),
             (&state).into(),
             number(meant),
             (&self.carrier).into(),
@@ -171,10 +132,10 @@ impl<'a> Record<'a> {
     }
 
     /// Writes down where the work stands, in the transaction of its batch. `rest` is how long the carrier means to pause.
-    pub(super) async fn keep<W: Work>(
+    pub(super) async fn keep(
         &self,
         connection: &mut AnyConnection<'_>,
-        work: &W,
+        work: &Work,
         progress: Progress,
         (status, rest): (OperationStatus, Duration),
     ) -> sqlx::Result<()> {
@@ -195,10 +156,8 @@ impl<'a> Record<'a> {
     }
 
     /// The fields of the work that are not as they were ordered.
-    fn changed_in<W: Work>(&self, work: &W) -> sqlx::Result<Fields> {
-        let serde_json::Value::Object(mut work) = serde_json::to_value(work).map_err(not_json)? else {
-            return Ok(Fields::new());
-        };
+    fn changed_in(&self, work: &Work) -> sqlx::Result<Fields> {
+        let mut work = work.fields().map_err(not_json)?;
         work.retain(|name, value| self.order.get(name) != Some(value));
         Ok(work)
     }
@@ -231,12 +190,4 @@ pub(super) async fn end(
 
 fn number(count: Option<u64>) -> Value<'static> {
     Value::Number(count.map(|count| i64::try_from(count).unwrap_or(i64::MAX)))
-}
-
-fn fields(text: &str) -> sqlx::Result<Fields> {
-    serde_json::from_str(text).map_err(unread)
-}
-
-fn unread(error: serde_json::Error) -> sqlx::Error {
-    sqlx::Error::Decode(Box::new(error))
 }

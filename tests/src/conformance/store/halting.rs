@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::changes::Unfollowed;
 use outbox_schema::desk::{Author, Cancelled, Edited, Pace, Revised};
 use outbox_schema::{
     ByHand, ChannelTerms, DeadReason, InDoubtPolicy, MessageId, OnDeadOrdered, Selection, TermId, Verdict,

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::changes::Unfollowed;
 use outbox_schema::desk::{Author, Pace, Revised};
 use outbox_schema::destination::{Aside, DestinationStore as _, Look};
 use outbox_schema::mark::MarkReport;

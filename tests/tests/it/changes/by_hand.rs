@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use outbox_schema::desk::{Author, Cancelled, Edited, MessageRecord, Pace, Refusal, Revised, Skipped};
 use outbox_schema::{
-    ByHand, DeadLetterFilter, DeadReason, Desk, Dialect, MessageId, NewMessage, Selection, Tags, Verdict,
+    ByHand, DeadLetterFilter, DeadReason, Desk, DeskError, Dialect, MessageId, NewMessage, Selection, Tags, Verdict,
 };
+use outbox_tests::changes::{self, Unfollowed, sent};
 use sqlx::Connection;
 
 use crate::outboxes::{self, Outbox};
@@ -75,8 +76,8 @@ async fn a_redriven_message_begins_a_new_life_and_the_audit_says_who_and_why() {
 
         let asked = Selection::Ids(vec![ids[1], ids[0], MessageId(4_711), ids[1]]);
         let done = outbox.database.redrive(&asked, AT_ONCE, &ada("the hook is back")).await.unwrap();
-        assert_eq!((done.meant, done.redriven, &done.messages[..]), (3, 2, &ids[..2]));
-        assert_eq!(done.skipped[..], [skipped(MessageId(4_711), Refusal::NotThere)]);
+        assert_eq!((done.meant, done.changed, sent(&done)), (3, 2, ids[..2].to_vec()));
+        assert_eq!(changes::skipped(&done), [skipped(MessageId(4_711), Refusal::NotThere)]);
 
         let redriven = record(&outbox, ids[1]).await;
         assert_eq!((redriven.status.as_str(), redriven.revision, redriven.attempts), ("PENDING", 2, 0));
@@ -94,7 +95,7 @@ async fn a_redriven_message_begins_a_new_life_and_the_audit_says_who_and_why() {
         let (_, claimed) = Poller::begin(&outbox.database, "next").await.claim().await;
         assert_eq!(claimed.len(), 2, "they are due");
         let again = outbox.database.redrive(&asked, AT_ONCE, &ada("")).await.unwrap();
-        assert_eq!((again.redriven, again.skipped[0]), (0, skipped(ids[0], Refusal::NotDead)));
+        assert_eq!((again.changed, changes::skipped(&again)[0]), (0, skipped(ids[0], Refusal::NotDead)));
     }
 }
 
@@ -121,11 +122,11 @@ async fn a_filter_redrives_all_that_it_finds_in_batches_and_nothing_else() {
 
         let canary = Pace { canary: NonZeroU32::new(3), rate: None };
         let few = outbox.database.redrive(&exhausted, canary, &ada("try")).await.unwrap();
-        assert_eq!((few.meant, few.redriven, few.messages.len()), (1_199, 3, 3));
+        assert_eq!((few.meant, few.changed, few.first.len()), (1_199, 3, 3));
         let first = "SELECT count(*) FROM outbox WHERE status = 'PENDING' AND idempotency_key IN ('0', '1', '2')";
         assert_eq!(outbox.number(first).await, 3, "those of the lowest ids");
         let all = outbox.database.redrive(&exhausted, AT_ONCE, &ada("all")).await.unwrap();
-        assert_eq!((all.meant, all.redriven, all.messages.len(), all.skipped.len()), (1_196, 1_196, 100, 0));
+        assert_eq!((all.meant, all.changed, all.first.len(), all.left.len()), (1_196, 1_196, 100, 0));
         assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'PENDING'").await, 1_199);
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit WHERE message_id IS NULL").await, 2);
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit WHERE message_id IS NOT NULL").await, 1_199);
@@ -210,7 +211,7 @@ async fn a_redrive_waits_for_the_claim_that_is_being_made() {
     }
     assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD'").await, 1);
     claiming.commit().await.unwrap();
-    assert_eq!(redriving.await.unwrap().unwrap().messages, [id]);
+    assert_eq!(sent(&redriving.await.unwrap().unwrap()), [id]);
 }
 
 #[tokio::test]
@@ -242,8 +243,10 @@ async fn what_a_claim_names_as_it_is_is_left_alone_by_every_hand() {
 
         // By a hand that raised no revision.
         outbox.sql("UPDATE outbox SET status = 'DEAD', dead_reason = 'cancelled'").await;
-        assert_eq!(outbox.database.redrive(&EVERYTHING, AT_ONCE, &ada("")).await.unwrap().skipped[..], [in_flight]);
-        assert_eq!(outbox.database.purge(&EVERYTHING, &ada("")).await.unwrap().skipped[..], [in_flight]);
+        let redriven = outbox.database.redrive(&EVERYTHING, AT_ONCE, &ada("")).await.unwrap();
+        assert_eq!(changes::skipped(&redriven), [in_flight]);
+        let purged = outbox.database.purge(&EVERYTHING, &ada("")).await.unwrap();
+        assert_eq!(changes::skipped(&purged), [in_flight]);
         let revised = Revised::new("http", "/other", "1", BTreeMap::new()).unwrap();
         let edited = outbox.database.edit(id, 1, &revised, &ada("")).await.unwrap();
         assert_eq!(edited, Edited::Refused(in_flight));
@@ -376,9 +379,9 @@ async fn an_undo_returns_what_was_not_sent_and_says_what_was() {
         poller.mark_some(claim, &claimed[3..], &Verdict::Unsent, &[]).await;
         outbox.database.cancel(ids[3], &ada("")).await.unwrap();
 
-        let undone = outbox.database.undo(audit_id, &ada("too soon")).await.unwrap().unwrap();
-        assert_eq!((undone.returned, undone.delivered, undone.under_way), (1, 1, 2), "{undone:?}");
-        assert_eq!((undone.dead_again, undone.gone), (1, 0));
+        let undone = outbox.database.undo(audit_id, &ada("too soon")).await.unwrap();
+        assert_eq!((undone.changed, undone.count("delivered"), undone.count("under_way")), (1, 1, 2), "{undone:?}");
+        assert_eq!((undone.count("dead_again"), undone.count("gone")), (1, 0));
         let after = record(&outbox, ids[4]).await;
         assert_eq!((after.status.as_str(), after.attempts, after.revision), ("DEAD", 1, 4));
         assert_eq!((&after.dead_reason, &after.last_error), (&before.dead_reason, &before.last_error));
@@ -390,10 +393,12 @@ async fn an_undo_returns_what_was_not_sent_and_says_what_was() {
         assert!(groups[0].fingerprint.starts_with("http/permanent/418/"), "{groups:?}");
         assert!(!groups[0].fingerprint.ends_with('-'), "{groups:?}");
 
-        let again = outbox.database.undo(audit_id, &ada("")).await.unwrap().unwrap();
-        assert_eq!((again.returned, again.dead_again), (0, 2));
-        assert_eq!(outbox.database.undo(undone.audit_id.unwrap(), &ada("")).await.unwrap(), None);
-        assert_eq!(outbox.database.undo(4_711, &ada("")).await.unwrap(), None);
+        let again = outbox.database.undo(audit_id, &ada("")).await.unwrap();
+        assert_eq!((again.changed, again.count("dead_again")), (0, 2));
+        for other in [undone.audit_id.unwrap(), 4_711] {
+            let nothing = outbox.database.undo(other, &ada("")).await;
+            assert!(matches!(nothing, Err(DeskError::NothingToUndo(asked)) if asked == other), "{nothing:?}");
+        }
     }
 }
 
@@ -405,9 +410,9 @@ async fn a_message_that_was_redriven_twice_is_undone_by_the_second_redrive_only(
         let first = redrive().await;
         Poller::begin(&outbox.database, "next").await.kill_all().await;
         let second = redrive().await;
-        let undone = outbox.database.undo(first, &ada("")).await.unwrap().unwrap();
-        assert_eq!((undone.returned, undone.under_way), (0, 1));
-        assert_eq!(outbox.database.undo(second, &ada("")).await.unwrap().unwrap().returned, 1);
+        let undone = outbox.database.undo(first, &ada("")).await.unwrap();
+        assert_eq!((undone.changed, undone.count("under_way")), (0, 1));
+        assert_eq!(outbox.database.undo(second, &ada("")).await.unwrap().changed, 1);
         assert_eq!(record(&outbox, ids[0]).await.status, "DEAD");
     }
 }
@@ -421,13 +426,13 @@ async fn a_purge_deletes_dead_letters_with_their_attempts_and_only_the_audit_rem
         outbox.sql("UPDATE outbox SET status = 'DEAD', revision = 1 WHERE id % 7 > 0").await;
         let dead = outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD'").await;
         let purged = outbox.database.purge(&EVERYTHING, &ada("a test's")).await.unwrap();
-        assert_eq!((purged.purged, purged.meant), (dead.cast_unsigned(), dead.cast_unsigned()));
+        assert_eq!((purged.changed, purged.meant), (dead.cast_unsigned(), dead.cast_unsigned()));
         assert_eq!(outbox.number("SELECT count(*) FROM outbox").await, 700 - dead);
         assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'DEAD'").await, 0);
         assert_eq!(outbox.number("SELECT count(*) FROM outbox_attempt").await, 0);
         let each = "SELECT count(*) FROM outbox_audit WHERE action = 'purge' AND part_of IS NOT NULL";
         assert_eq!(outbox.number(each).await, dead);
         let nothing = outbox.database.purge(&EVERYTHING, &ada("")).await.unwrap();
-        assert_eq!((nothing.audit_id, nothing.purged), (None, 0));
+        assert_eq!((nothing.audit_id, nothing.changed), (None, 0));
     }
 }

@@ -1,10 +1,11 @@
 //! Many messages that wait are cancelled at once: by name, or all that a filter means.
 
 use outbox_schema::desk::{
-    Author, Cancelled, CancelledAll, DeadLetterFilter, MessageChange, MessageFilter, MessageRecord, MessageSelection,
-    Pace, Refusal, Selection, Skipped,
+    Action, Author, Cancelled, DeadLetterFilter, MessageFilter, MessageRecord, MessageSelection, Pace, Refusal,
+    Selection, Skipped,
 };
 use outbox_schema::{ByHand, DeadReason, Desk, Dialect, MessageId, NewMessage, Status, Verdict};
+use outbox_tests::changes::{self, Unfollowed, sent};
 
 use crate::commands::command_line::enqueue;
 use crate::outboxes::{self, Outbox};
@@ -46,11 +47,11 @@ async fn all_that_wait_and_meet_a_filter_are_cancelled_and_a_redrive_has_them_se
         let waiting: Vec<_> = (0..3).map(|n| of_campaign(&format!("key-{n}"))).collect();
         enqueued(&outbox, &[message("other")]).await;
         let ids = enqueued(&outbox, &waiting).await;
-        let groups = outbox.database.message_groups(MessageChange::Cancel, &campaign()).await.unwrap();
+        let groups = outbox.database.message_groups(Action::Cancel, &campaign()).await.unwrap();
         assert_eq!((groups.len(), groups[0].count, groups[0].channel.as_str()), (1, 3, "http"));
 
         let done = outbox.database.cancel_all(&campaign(), &ada()).await.unwrap();
-        assert_eq!((done.meant, done.cancelled, done.skipped.len()), (3, 3, 0), "{done:?}");
+        assert_eq!((done.meant, done.changed, done.left.len()), (3, 3, 0), "{done:?}");
         for id in &ids {
             let found = record(&outbox, *id).await;
             assert_eq!((found.status.as_str(), found.dead_reason.as_deref()), ("DEAD", Some("cancelled")));
@@ -63,9 +64,9 @@ async fn all_that_wait_and_meet_a_filter_are_cancelled_and_a_redrive_has_them_se
 
         let cancelled = DeadLetterFilter { reason: Some(DeadReason::Cancelled), ..DeadLetterFilter::default() };
         let back = outbox.database.redrive(&Selection::Filter(cancelled), Pace::default(), &ada()).await.unwrap();
-        assert_eq!(back.messages, ids);
+        assert_eq!(sent(&back), ids);
         assert_eq!(poller.claim().await.1.len(), 3);
-        assert_eq!(outbox.database.cancel_all(&campaign(), &ada()).await.unwrap().cancelled, 0, "they are in flight");
+        assert_eq!(outbox.database.cancel_all(&campaign(), &ada()).await.unwrap().changed, 0, "they are in flight");
     }
 }
 
@@ -86,13 +87,12 @@ async fn what_is_in_flight_delivered_dead_or_not_there_is_left_as_it_is_and_name
             Skipped { id: in_flight, because: Refusal::InFlight },
             Skipped { id: MessageId(4_711), because: Refusal::NotThere },
         ];
-        let CancelledAll { meant, cancelled, skipped: left, .. } = done;
-        assert_eq!((meant, cancelled, &left[..]), (4, 1, &skipped[..]));
+        assert_eq!((done.meant, done.changed, changes::skipped(&done)), (4, 1, skipped.to_vec()));
         assert_eq!(record(&outbox, in_flight).await.status, "PENDING");
     }
     let filter = |status| MessageSelection::Filter(MessageFilter { status, ..MessageFilter::default() });
-    assert!(filter(None).check(MessageChange::Cancel).unwrap_err().contains("every message that waits"));
-    assert!(filter(Some(Status::Dead)).check(MessageChange::Cancel).unwrap_err().contains("only messages that wait"));
+    assert!(filter(None).check(Action::Cancel).unwrap_err().contains("every message that waits"));
+    assert!(filter(Some(Status::Dead)).check(Action::Cancel).unwrap_err().contains("only messages that wait"));
 }
 
 #[tokio::test]
@@ -104,7 +104,7 @@ async fn a_row_that_an_application_holds_is_left_and_named_and_meanwhile_claims_
         let held = outbox.hold("idempotency_key = 'held'").await;
         assert_eq!(outbox.database.cancel(ids[0], &ada()).await.unwrap(), Cancelled::Refused(skipped));
         let done = outbox.database.cancel_all(&campaign(), &ada()).await.unwrap();
-        assert_eq!((done.meant, done.cancelled, &done.skipped[..]), (2, 1, &[skipped][..]), "{done:?}");
+        assert_eq!((done.meant, done.changed, changes::skipped(&done)), (2, 1, vec![skipped]), "{done:?}");
         outbox.enqueue(&[message("another")]).await;
         let claimed = poller.claim().await.1;
         assert!(claimed.iter().any(|message| message.idempotency_key == "another"), "{claimed:?}");

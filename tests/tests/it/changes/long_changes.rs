@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use outbox_console::text::grouped;
-use outbox_schema::desk::{Author, OperationStatus, Operations, Order, Ordered, Selection};
+use outbox_schema::desk::{Author, Change, OperationStatus, Operations, Ordered, Selection};
 use outbox_schema::{Database, DeadLetterFilter, Dialect};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{Executor, MySqlTransaction, PgTransaction, SqliteTransaction};
@@ -194,9 +194,9 @@ async fn a_second_ctrl_c_ends_a_change_at_once_and_its_present_batch_is_undone()
 async fn ctrl_c_ends_the_following_of_an_operation_and_not_the_operation() {
     for outbox in outboxes::each().await {
         dead_letters(&outbox, 1).await;
-        let purge = Order::Purge(Selection::Filter(DeadLetterFilter::default()));
+        let purge = Change::Purge { selection: Selection::Filter(DeadLetterFilter::default()) };
         let author = Author { who: "ada".to_owned(), why: "they are gone".to_owned() };
-        let Some(Ordered::Begun(id)) = outbox.database.order(purge, &author, Duration::ZERO).await.unwrap() else {
+        let Ordered::Begun(id) = outbox.database.begin(&purge, &author, Duration::ZERO).await.unwrap() else {
             panic!("it was carried out")
         };
         let program = Program::new(&outbox.test.url, HTTP);

@@ -4,9 +4,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use outbox_schema::desk::{
-    Author, OperationEntry, OperationResult, OperationStatus, Operations, Order, Ordered, Pace, Selection,
+    Action, Author, Change, OperationEntry, OperationStatus, Operations, Ordered, Pace, Selection,
 };
 use outbox_schema::{ByHand, DeadLetterFilter, Desk, Dialect, MessageId};
+use outbox_tests::changes::Unfollowed;
 use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -28,10 +29,10 @@ fn ada() -> Author {
 
 /// Orders a purge of all dead letters, and leaves it at once.
 async fn ordered(outbox: &Outbox) -> i64 {
-    let ordered = outbox.database.order(Order::Purge(all()), &ada(), Duration::ZERO).await.unwrap();
+    let ordered = outbox.database.begin(&Change::Purge { selection: all() }, &ada(), Duration::ZERO).await.unwrap();
     match ordered {
-        Some(Ordered::Begun(id)) => id,
-        other => panic!("{other:?}"),
+        Ordered::Begun(id) => id,
+        other @ Ordered::Over(_) => panic!("{other:?}"),
     }
 }
 
@@ -71,8 +72,8 @@ async fn the_poller_goes_on_with_a_change_whose_command_was_killed() {
         replica.says("operation.taken").await;
         let end = ended(&outbox, id).await;
         assert_eq!((end.status, end.done, end.changed), (OperationStatus::Done, 4_500, 4_500));
-        let Some(OperationResult::Redrive(done)) = &end.result else { panic!("{end:?}") };
-        assert_eq!((done.meant, done.redriven, done.audit_id), (4_500, 4_500, Some(id)));
+        let done = end.result.as_ref().unwrap();
+        assert_eq!((done.action, done.meant, done.changed, done.audit_id), (Action::Redrive, 4_500, 4_500, Some(id)));
         assert_eq!(redriven(&outbox).await, (4_500, 4_500), "each once");
         // One rate for all of them, whoever redrove them.
         let due = "SELECT count(DISTINCT available_at) FROM outbox WHERE revision = 2";
@@ -155,8 +156,8 @@ async fn a_batch_writes_down_where_the_change_stands_and_not_the_whole_order_ane
         dead_letters(&outbox, 2).await;
         let page = outbox.database.dead_letters(&DeadLetterFilter::default(), &[], None, 1_800).await.unwrap();
         let ids = Selection::Ids(page.letters.iter().map(|letter| MessageId(letter.id)).collect());
-        let begun = outbox.database.order(Order::Purge(ids), &ada(), Duration::ZERO).await.unwrap();
-        let Some(Ordered::Begun(id)) = begun else { panic!("{begun:?}") };
+        let begun = outbox.database.begin(&Change::Purge { selection: ids }, &ada(), Duration::ZERO).await.unwrap();
+        let Ordered::Begun(id) = begun else { panic!("{begun:?}") };
         let order = outbox.text("SELECT state FROM outbox_operation").await;
         for made in [500, 1_000] {
             let batches = std::sync::atomic::AtomicU32::new(0);
@@ -170,8 +171,8 @@ async fn a_batch_writes_down_where_the_change_stands_and_not_the_whole_order_ane
         outbox.database.go_on(id, &|| true).await.unwrap();
         let end = shown(&outbox, id).await;
         assert_eq!((end.status, end.meant, end.changed), (OperationStatus::Done, Some(1_800), 1_800));
-        let Some(OperationResult::Purge(purged)) = end.result else { panic!("no result") };
-        assert_eq!((purged.audit_id, purged.purged), (Some(id), 1_800));
+        let purged = end.result.unwrap();
+        assert_eq!((purged.audit_id, purged.changed), (Some(id), 1_800));
     }
 }
 
@@ -268,8 +269,9 @@ async fn an_order_that_this_release_cannot_read_fails_and_one_that_it_does_not_k
 #[tokio::test]
 async fn a_change_with_nothing_to_do_is_no_operation_and_others_are_listed_and_followed() {
     for outbox in outboxes::each().await {
-        let nothing = outbox.database.order(Order::Redrive(all(), Pace::default()), &ada(), Duration::ZERO).await;
-        assert!(matches!(nothing.unwrap(), Some(Ordered::Over(OperationResult::Redrive(done))) if done.meant == 0));
+        let redrive = Change::Redrive { selection: all(), pace: Pace::default() };
+        let nothing = outbox.database.begin(&redrive, &ada(), Duration::ZERO).await;
+        assert!(matches!(nothing.unwrap(), Ordered::Over(done) if done.meant == 0));
         let program = Program::new(&outbox.test.url, HTTP);
         let none = program.run(&["operations", "list"]).await.done();
         assert_eq!(none, "nobody has changed many messages at once in the last 30 days\n");

@@ -4,10 +4,11 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use outbox_schema::desk::{
-    Author, MessageChange, MessageFilter, MessageRecord, MessageSelection, Pace, Refusal, ReplayManner, Replayed,
-    Revised, Skipped, Undoable,
+    Action, Author, MessageFilter, MessageRecord, MessageSelection, Outcome, Pace, Refusal, ReplayManner, Revised,
+    Skipped, Undoable,
 };
 use outbox_schema::{ByHand, DeadReason, Desk, Dialect, MessageId, NewMessage, Status, Verdict};
+use outbox_tests::changes::{self, Unfollowed};
 
 use crate::commands::command_line::enqueue;
 use crate::database::grants::{SCHEMA, enqueue_as, granted, refused};
@@ -50,7 +51,7 @@ async fn record(outbox: &Outbox, id: i64) -> MessageRecord {
     outbox.database.message(MessageId(id)).await.unwrap().unwrap()
 }
 
-async fn replay(outbox: &Outbox, selection: &MessageSelection, manner: ReplayManner) -> Replayed {
+async fn replay(outbox: &Outbox, selection: &MessageSelection, manner: ReplayManner) -> Outcome {
     outbox.database.replay(selection, manner, &ada()).await.unwrap()
 }
 
@@ -61,14 +62,14 @@ async fn a_replay_is_a_row_of_its_own_with_the_content_of_the_first_which_stays_
         let ids = delivered(&outbox, &[first]).await;
         let before = record(&outbox, ids[0].0).await;
         let done = replay(&outbox, &MessageSelection::Ids(ids.clone()), SAME_KEY).await;
-        assert_eq!((done.meant, done.replayed, done.skipped.len()), (1, 1, 0), "{done:?}");
-        assert_eq!(done.replays[0].replay_of, ids[0].0);
+        assert_eq!((done.meant, done.changed, done.left.len()), (1, 1, 0), "{done:?}");
+        assert_eq!(done.first[0].replay_of, Some(ids[0]));
 
         let after = record(&outbox, ids[0].0).await;
         assert_eq!(MessageRecord { audit: Vec::new(), ..after.clone() }, before);
         let actions: Vec<_> = after.audit.iter().map(|entry| (entry.action.as_str(), entry.who.as_str())).collect();
         assert_eq!(actions, [("replay", "ada")]);
-        let again = record(&outbox, done.replays[0].id).await;
+        let again = record(&outbox, done.first[0].id.0).await;
         assert_eq!((again.status.as_str(), again.attempts, again.replay_of), ("PENDING", 0, Some(ids[0].0)));
         let content = |message: &MessageRecord| {
             let MessageRecord { channel, target, payload, headers, ordering_key, tenant, priority, .. } =
@@ -88,18 +89,18 @@ async fn a_replay_is_a_row_of_its_own_with_the_content_of_the_first_which_stays_
 async fn a_replay_of_a_replay_goes_under_the_first_key_and_one_with_a_new_key_under_its_own() {
     for outbox in outboxes::each().await {
         let ids = delivered(&outbox, &[message("a")]).await;
-        let first = replay(&outbox, &MessageSelection::Ids(ids), SAME_KEY).await.replays[0];
+        let first = replay(&outbox, &MessageSelection::Ids(ids), SAME_KEY).await.first[0];
         deliver(&outbox, "second").await;
-        let second = replay(&outbox, &MessageSelection::Ids(vec![MessageId(first.id)]), SAME_KEY).await.replays[0];
-        assert_eq!(second.replay_of, first.id);
+        let second = replay(&outbox, &MessageSelection::Ids(vec![first.id]), SAME_KEY).await.first[0];
+        assert_eq!(second.replay_of, Some(first.id));
         let sent = deliver(&outbox, "third").await;
-        assert_eq!((sent[0].id().0, sent[0].idempotency_key.as_str()), (second.id, "a"));
+        assert_eq!((sent[0].id().0, sent[0].idempotency_key.as_str()), (second.id.0, "a"));
 
         let new_key = ReplayManner { new_key: true, ..SAME_KEY };
-        let third = replay(&outbox, &MessageSelection::Ids(vec![MessageId(second.id)]), new_key).await.replays[0];
+        let third = replay(&outbox, &MessageSelection::Ids(vec![second.id]), new_key).await.first[0];
         let sent = deliver(&outbox, "fourth").await;
-        let key = record(&outbox, third.id).await.idempotency_key;
-        assert_eq!((sent[0].id().0, sent[0].idempotency_key.as_str()), (third.id, key.as_str()));
+        let key = record(&outbox, third.id.0).await.idempotency_key;
+        assert_eq!((sent[0].id().0, sent[0].idempotency_key.as_str()), (third.id.0, key.as_str()));
     }
 }
 
@@ -110,22 +111,22 @@ async fn the_same_replay_asked_for_twice_sends_nothing_twice_and_a_canary_is_not
         let ids = delivered(&outbox, &keys).await;
         let canary = ReplayManner { pace: Pace { canary: NonZeroU32::new(2), rate: None }, ..SAME_KEY };
         let tried = replay(&outbox, &all(), canary).await;
-        assert_eq!((tried.meant, tried.replayed), (5, 2));
+        assert_eq!((tried.meant, tried.changed), (5, 2));
         // What the canary has delivered is none of the delivered messages that are meant.
         assert_eq!(deliver(&outbox, "canary").await.len(), 2);
         let rest = replay(&outbox, &all(), SAME_KEY).await;
-        assert_eq!((rest.meant, rest.replayed), (5, 3), "{rest:?}");
+        assert_eq!((rest.meant, rest.changed), (5, 3), "{rest:?}");
         let replayed = |id: MessageId| Skipped { id, because: Refusal::Replayed };
-        assert_eq!(rest.skipped[..], [replayed(ids[0]), replayed(ids[1])]);
-        assert_eq!(replay(&outbox, &all(), SAME_KEY).await.replayed, 0);
-        let counted = outbox.database.message_groups(MessageChange::Replay, &all()).await.unwrap();
+        assert_eq!(changes::skipped(&rest), [replayed(ids[0]), replayed(ids[1])]);
+        assert_eq!(replay(&outbox, &all(), SAME_KEY).await.changed, 0);
+        let counted = outbox.database.message_groups(Action::Replay, &all()).await.unwrap();
         assert_eq!((counted[0].count, counted[0].replayed), (5, 5));
         let again = ReplayManner { again: true, ..canary };
         let tried = replay(&outbox, &all(), again).await;
-        assert_eq!((tried.meant, tried.replayed, tried.last), (5, 2, Some(ids[1])));
+        assert_eq!((tried.meant, tried.changed, tried.last), (5, 2, Some(ids[1])));
         let rest = ReplayManner { again: true, after: tried.last, ..SAME_KEY };
         let rest = replay(&outbox, &all(), rest).await;
-        assert_eq!((rest.meant, rest.replayed), (3, 3));
+        assert_eq!((rest.meant, rest.changed), (3, 3));
     }
 }
 
@@ -146,12 +147,12 @@ async fn who_waits_for_a_count_of_very_many_messages_is_told_that_there_are_at_l
         let row = format!("'http', 'https://shop.example/hook', '{{}}', 1, 'SUCCESS', {now}");
         outbox.sql(&format!("INSERT INTO outbox ({columns}) SELECT {row} FROM {numbers}")).await;
         let within = async |time| {
-            let counted = outbox.database.message_groups_within(time, MessageChange::Replay, &all()).await.unwrap();
+            let counted = outbox.database.message_groups_within(time, Action::Replay, &all()).await.unwrap();
             (counted.groups.iter().map(|group| group.count).sum::<u64>(), counted.more)
         };
         assert_eq!(within(Duration::ZERO).await, (5_000, true), "one page");
         assert_eq!(within(Duration::from_mins(1)).await, (6_000, false));
-        assert_eq!(outbox.database.message_groups(MessageChange::Replay, &all()).await.unwrap()[0].count, 6_000);
+        assert_eq!(outbox.database.message_groups(Action::Replay, &all()).await.unwrap()[0].count, 6_000);
     }
 }
 
@@ -163,14 +164,14 @@ async fn replays_come_due_at_the_rate_asked_for_behind_what_their_ordering_key_h
         let slowly = ReplayManner { pace: Pace { canary: None, rate: NonZeroU32::new(1) }, ..SAME_KEY };
         let done = replay(&outbox, &all(), slowly).await;
         let mut due = Vec::new();
-        for row in &done.replays {
-            due.push(humantime::parse_rfc3339(&record(&outbox, row.id).await.available_at).unwrap());
+        for row in &done.first {
+            due.push(humantime::parse_rfc3339(&record(&outbox, row.id.0).await.available_at).unwrap());
         }
         // The first is due as it is written, which is a little after the time from which the others are counted.
         assert_eq!(due[2].duration_since(due[1]).unwrap(), Duration::from_secs(1));
         assert!(due[1] > due[0]);
-        let originals: Vec<_> = done.replays.iter().map(|row| row.replay_of).collect();
-        assert!(originals.is_sorted() && done.replays.is_sorted_by_key(|row| row.id), "{done:?}");
+        let originals: Vec<_> = done.first.iter().map(|row| row.replay_of).collect();
+        assert!(originals.is_sorted() && done.first.is_sorted_by_key(|row| row.id), "{done:?}");
     }
 }
 
@@ -184,16 +185,16 @@ async fn only_what_was_delivered_is_replayed_and_a_filter_must_say_which() {
         let newest = outbox.number("SELECT max(id) FROM outbox").await;
         let named = MessageSelection::Ids(vec![MessageId(newest), MessageId(newest - 1), MessageId(4_711), ids[0]]);
         let done = replay(&outbox, &named, SAME_KEY).await;
-        assert_eq!((done.meant, done.replayed), (4, 1));
-        let refused: Vec<_> = done.skipped.iter().map(|skipped| skipped.because).collect();
+        assert_eq!((done.meant, done.changed), (4, 1));
+        let refused: Vec<_> = changes::skipped(&done).iter().map(|skipped| skipped.because).collect();
         assert_eq!(refused, [Refusal::NotDelivered, Refusal::NotDelivered, Refusal::NotThere]);
     }
     let filter = |status| MessageSelection::Filter(MessageFilter { status, ..MessageFilter::default() });
-    assert!(filter(None).check(MessageChange::Replay).unwrap_err().contains("every message"));
-    assert!(filter(Some(Status::Success)).check(MessageChange::Replay).unwrap_err().contains("every message"));
-    assert!(filter(Some(Status::Dead)).check(MessageChange::Replay).unwrap_err().contains("only delivered"));
-    assert!(MessageSelection::Ids(Vec::new()).check(MessageChange::Replay).is_err());
-    assert!(all().check(MessageChange::Replay).is_ok());
+    assert!(filter(None).check(Action::Replay).unwrap_err().contains("every message"));
+    assert!(filter(Some(Status::Success)).check(Action::Replay).unwrap_err().contains("every message"));
+    assert!(filter(Some(Status::Dead)).check(Action::Replay).unwrap_err().contains("only delivered"));
+    assert!(MessageSelection::Ids(Vec::new()).check(Action::Replay).is_err());
+    assert!(all().check(Action::Replay).is_ok());
 }
 
 #[tokio::test]
@@ -203,25 +204,29 @@ async fn an_undo_removes_what_is_unsent_and_says_what_was_sent() {
         let done = replay(&outbox, &all(), SAME_KEY).await;
         let audit_id = done.audit_id.unwrap();
         // The first is delivered meanwhile, and the second waits.
-        let later = format!("UPDATE outbox SET priority = 3 WHERE id = {}", done.replays[0].id);
+        let later = format!("UPDATE outbox SET priority = 3 WHERE id = {}", done.first[0].id);
         outbox.sql(&later).await;
         let poller = Poller::begin(&outbox.database, "second").await;
         let (claim, messages) = poller.claim().await;
         let (sent, unsent): (Vec<_>, Vec<_>) =
-            messages.into_iter().partition(|message| message.id().0 == done.replays[0].id);
+            messages.into_iter().partition(|message| message.id() == done.first[0].id);
         poller.mark_some(claim, &sent, &Verdict::Success { receipt: None }, &[]).await;
-        let in_flight = outbox.database.undo(audit_id, &ada()).await.unwrap().unwrap();
-        assert_eq!((in_flight.returned, in_flight.under_way, in_flight.delivered), (0, 1, 1), "{in_flight:?}");
+        let in_flight = outbox.database.undo(audit_id, &ada()).await.unwrap();
+        assert_eq!(
+            (in_flight.changed, in_flight.count("under_way"), in_flight.count("delivered")),
+            (0, 1, 1),
+            "{in_flight:?}"
+        );
         poller.mark(claim, &unsent, &Verdict::Unsent).await;
 
-        let undone = outbox.database.undo(audit_id, &ada()).await.unwrap().unwrap();
-        assert_eq!((undone.undone, undone.returned, undone.delivered), (Undoable::Replay, 1, 1), "{undone:?}");
-        assert_eq!(outbox.database.message(MessageId(done.replays[1].id)).await.unwrap(), None);
+        let undone = outbox.database.undo(audit_id, &ada()).await.unwrap();
+        assert_eq!((undone.undone, undone.changed, undone.count("delivered")), (Undoable::Replay, 1, 1), "{undone:?}");
+        assert_eq!(outbox.database.message(done.first[1].id).await.unwrap(), None);
         let audit = record(&outbox, ids[1].0).await.audit;
         assert_eq!(audit.iter().map(|entry| entry.action.as_str()).collect::<Vec<_>>(), ["replay", "undo"]);
         // What was taken back can be replayed, and what was sent cannot without saying so.
         let rest = replay(&outbox, &all(), SAME_KEY).await;
-        assert_eq!((rest.replayed, rest.replays[0].replay_of), (1, ids[1].0), "{rest:?}");
+        assert_eq!((rest.changed, rest.first[0].replay_of), (1, Some(ids[1])), "{rest:?}");
     }
 }
 
@@ -231,8 +236,8 @@ async fn a_replay_that_died_is_edited_under_a_key_of_its_own_or_keeps_the_first_
         let ids = delivered(&outbox, &[message("a"), message("b")]).await;
         let done = replay(&outbox, &MessageSelection::Ids(ids), SAME_KEY).await;
         Poller::begin(&outbox.database, "killer").await.kill_all().await;
-        for (replay, keeps) in done.replays.iter().zip([true, false]) {
-            let dead = record(&outbox, replay.id).await;
+        for (replay, keeps) in done.first.iter().zip([true, false]) {
+            let dead = record(&outbox, replay.id.0).await;
             let first_key = dead.sent_key.clone().unwrap();
             assert_eq!(dead.dead_reason.as_deref(), Some(DeadReason::Permanent.as_str()));
             let revised = Revised::new(
@@ -277,7 +282,7 @@ async fn an_operator_replays_with_the_right_to_and_not_without() {
         });
         let operator = connect(&granted.operator, schema).await;
         let done = operator.replay(&MessageSelection::Ids(ids), SAME_KEY, &ada()).await.unwrap();
-        assert_eq!(operator.undo(done.audit_id.unwrap(), &ada()).await.unwrap().unwrap().returned, 1);
+        assert_eq!(operator.undo(done.audit_id.unwrap(), &ada()).await.unwrap().changed, 1);
         refused(&granted.operator, granted.owner.dialect(), "UPDATE outbox SET replay_of = 1").await;
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_schema::desk::{
-    Author, Cancelled, Edited, FiguresFilter, InvalidTargetSelection, MessageFilter, MessageSelection, Pace, Refusal,
-    Revised,
+    Author, Cancelled, Change, Edited, FiguresFilter, InvalidTargetSelection, MessageFilter, MessageSelection, Pace,
+    Refusal, Revised, UNWATCHED,
 };
 use outbox_schema::destination::{Aside, DestinationStore, Look};
 use outbox_schema::retention::BEGINNING;
@@ -14,6 +14,7 @@ use outbox_schema::{
     ByHand, DeadLetterFilter, Desk, Dialect, Enqueued, MessageId, NewMessage, Pruning, Retention, Selection, Shard,
     TermEnd, Verdict,
 };
+use outbox_tests::changes::{Unfollowed, sent};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
 use crate::outboxes::{self, Outbox, Step, connect, transaction};
@@ -252,7 +253,7 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         let listed = operator.messages(&MessageFilter::default(), None, 99).await.unwrap();
         assert!(listed.messages.len() >= dead.len(), "{listed:?}");
         let purged = operator.purge(&Selection::Ids(dead.clone()), &author).await.unwrap();
-        assert_eq!(purged.purged, dead.len() as u64);
+        assert_eq!(purged.changed, dead.len() as u64);
         let gone = "INSERT INTO outbox_invalid_target (channel, target) VALUES ('http', 'a'), ('http', 'b')";
         granted.owner.sql(gone).await;
         let rows = "INSERT INTO outbox (channel, target, payload) VALUES ('http', 'https://slow.example/', '{}')";
@@ -263,7 +264,7 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         granted.owner.sql(later).await;
         let id = MessageId(granted.owner.number("SELECT max(id) FROM outbox").await);
         let retried = operator.retry(&MessageSelection::Ids(vec![id]), &author).await.unwrap();
-        assert_eq!((retried.retried, retried.untried), (1, 1), "{retried:?}");
+        assert_eq!((retried.changed, retried.count("untried")), (1, 1), "{retried:?}");
         let all = InvalidTargetSelection::default();
         assert_eq!(operator.clear_invalid_targets(&all, &author).await.unwrap().cleared, 2);
         let delivered = "INSERT INTO outbox (channel, target, payload, status, revision) \
@@ -271,10 +272,8 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         granted.owner.sql(delivered).await;
         let at_once = Retention { success: Some(Duration::ZERO), ..Retention::default() };
         assert_eq!(operator.past_retention(&at_once).await.unwrap().success, 1);
-        assert_eq!(
-            operator.prune(&at_once, &author, &|_| std::ops::ControlFlow::Continue(())).await.unwrap().success,
-            1
-        );
+        let prune = Change::Prune { retention: at_once, of: None };
+        assert_eq!(operator.apply(&prune, &author, UNWATCHED).await.unwrap().count("success"), 1);
 
         // By a row of its own an operator would have the poller do what its role may not.
         assert_eq!(granted.owner.number("SELECT count(*) FROM outbox_operation").await, 0);
@@ -425,16 +424,16 @@ async fn by_hand(database: &outbox_schema::Database) -> Vec<MessageId> {
     let all = Selection::Filter(DeadLetterFilter::default());
     assert!(!database.dead_groups(&all).await.unwrap().is_empty());
     let redriven = database.redrive(&all, Pace::default(), &author).await.unwrap();
-    assert!(redriven.redriven > 0, "{redriven:?}");
-    let undone = database.undo(redriven.audit_id.unwrap(), &author).await.unwrap().unwrap();
-    assert_eq!(undone.returned, redriven.redriven);
+    assert!(redriven.changed > 0, "{redriven:?}");
+    let undone = database.undo(redriven.audit_id.unwrap(), &author).await.unwrap();
+    assert_eq!(undone.changed, redriven.changed);
     database.redrive(&Selection::Ids(vec![id]), Pace::default(), &author).await.unwrap();
     let due = database.retry(&MessageSelection::Ids(vec![id]), &author).await.unwrap();
-    assert_eq!(due.skipped[0].because, Refusal::Due);
+    assert_eq!(due.refused().unwrap().because, Refusal::Due);
     // All that is asked of a message that waits.
     database.facts(id, &["http".to_owned()]).await.unwrap().unwrap();
     assert_eq!(database.cancel(id, &author).await.unwrap(), Cancelled::Done { id });
-    redriven.messages
+    sent(&redriven)
 }
 
 async fn enqueue_some<C: outbox_schema::OutboxConnection>(connection: &mut C) -> Vec<Enqueued> {

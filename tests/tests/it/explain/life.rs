@@ -5,6 +5,7 @@ use std::time::Duration;
 use outbox_console::explain::{Event, life};
 use outbox_schema::desk::{Author, Pace};
 use outbox_schema::{ByHand, DeadReason, Selection, Verdict};
+use outbox_tests::changes::Unfollowed;
 use outbox_tests::conformance::store::{Outbox, on_every_database};
 
 use super::{Leader, insert, record};

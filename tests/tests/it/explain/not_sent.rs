@@ -8,6 +8,7 @@ use outbox_console::explain::{NotSent, explain};
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
 use outbox_schema::desk::{Author, Cancelled, Counted, Heartbeat, Pace, Replica, RunsBy};
 use outbox_schema::{ByHand, DeadReason, Mark, MessageId, Selection, Verdict};
+use outbox_tests::changes::Unfollowed;
 use outbox_tests::conformance::store::{Dialect, mark, on_every_database};
 
 use super::{Leader, configured, decisive, explained, explained_with, insert, names, why};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use outbox_console::explain::{Again, Explanation, Verdict as Said};
 use outbox_schema::desk::{Author, Pace, Revised};
 use outbox_schema::{ByHand, DeadReason, Mark, MessageId, Selection, Verdict};
+use outbox_tests::changes::Unfollowed;
 use outbox_tests::conformance::store::{Outbox, mark, on_every_database};
 
 use super::{Leader, explained, insert, names, record};
@@ -164,7 +165,7 @@ async fn a_redrive_after_a_delivery_in_doubt_is_why_and_one_that_was_undone_is_n
         assert!(explanation.sent_twice.sentence.ends_with("not sent again by itself."));
 
         let undone = redrive(outbox, id).await;
-        outbox.database().undo(undone, &ada()).await.unwrap().unwrap();
+        outbox.database().undo(undone, &ada()).await.unwrap();
         assert_eq!(said(&explained(outbox, id).await).1, ["no_answer"]);
         redrive(outbox, id).await;
         leader.deliver().await;

@@ -181,6 +181,51 @@ async fn dead_letters_are_mended_redriven_and_taken_back_by_a_replica() {
 }
 
 #[tokio::test]
+async fn any_change_is_one_request_that_does_what_its_own_path_does_and_a_dry_run_of_it_changes_nothing() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, &["a", "b"]).await;
+        let post = async |path: &str, body: Value| {
+            let (status, _, answer) = stage.ask("POST", path, "s3cret-operate", Some(&body.to_string())).await;
+            (status, answer)
+        };
+        let all = json!({ "filter": {} });
+        let later = json!({ "action": "redrive", "selection": all, "rate": 1, "author": { "by": "ada" } });
+        let (status, groups) = post("dead-letters/groups", all.clone()).await;
+        let dry = |body: &Value| {
+            let mut body = body.clone();
+            body["dry_run"] = true.into();
+            body
+        };
+        assert_eq!(post("changes", dry(&later)).await, (status, groups));
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0);
+
+        let (status, redriven) = post("changes", later).await;
+        assert_eq!((status, &redriven["meant"], &redriven["redriven"]), (200, &2.into(), &2.into()), "{redriven}");
+        let undo = json!({ "action": "undo", "operation": redriven["audit_id"] });
+        let (status, refused) = post("changes", dry(&undo)).await;
+        assert!(status == 400 && refused["detail"].as_str().unwrap().contains("an undo has no dry run"), "{refused}");
+        let (status, undone) = post("changes", undo).await;
+        assert_eq!((status, &undone["undone"]), (200, &"redrive".into()), "{undone}");
+        let not_there = json!({ "action": "undo", "operation": 4_711 });
+        assert_eq!(post("changes", not_there).await, post("redrives/4711/undo", json!({})).await);
+
+        for (body, why) in [
+            (json!({ "action": "explode", "selection": all }), "it must be one of `redrive`"),
+            (json!({ "action": "purge", "selection": { "filter": { "chanel": "x" } } }), "unknown field `chanel`"),
+            (json!({ "action": "purge", "selection": all, "canary": 1 }), "unknown field `canary`"),
+            (json!({ "action": "cancel", "selection": all }), "every message that waits"),
+            (json!({ "action": "purge", "selection": all, "dryrun": true }), "unknown field `dryrun`"),
+        ] {
+            let (status, refused) = post("changes", body).await;
+            assert!((400..=422).contains(&status) && refused["detail"].as_str().unwrap().contains(why), "{refused}");
+        }
+        let purge = json!({ "action": "purge", "selection": all }).to_string();
+        assert_eq!(stage.ask("POST", "changes", "s3cret-read", Some(&purge)).await.0, 403);
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox").await, 2);
+    }
+}
+
+#[tokio::test]
 async fn destinations_are_paused_and_targets_forgotten_by_a_replica() {
     for outbox in outboxes::each().await {
         let mut stage = Stage::begin(&outbox, &[]).await;

@@ -1,7 +1,8 @@
 //! Finding messages by what a customer knows of them: target, beginning of the key, tags, tenant.
 
 use outbox_schema::desk::{Author, MessageFilter, Pace};
-use outbox_schema::{ByHand, DeadLetterFilter, Desk, Dialect, MessageId, NewMessage, Selection, Status, Tags};
+use outbox_schema::{DeadLetterFilter, Desk, Dialect, MessageId, NewMessage, Selection, Status, Tags};
+use outbox_tests::changes::{Unfollowed, sent};
 
 use crate::outboxes::{self, Outbox};
 use crate::poller::Poller;
@@ -209,7 +210,7 @@ async fn dead_letters_are_found_and_redriven_by_the_same() {
         let author = Author { who: "ada".to_owned(), why: String::new() };
         let selection = Selection::Filter(of_customer);
         let redriven = outbox.database.redrive(&selection, Pace::default(), &author).await.unwrap();
-        assert_eq!(redriven.messages, [MessageId(1), MessageId(2)]);
+        assert_eq!(sent(&redriven), [MessageId(1), MessageId(2)]);
         // The audit keeps the filter as it was.
         let said = outbox.text("SELECT CAST(details AS CHAR(200)) FROM outbox_audit WHERE part_of IS NULL").await;
         assert!(said.contains("customer=7"), "{said}");

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use outbox_schema::desk::{Author, Progress};
+use outbox_schema::desk::{Author, Change, Progress};
 use outbox_schema::retention::{BEGINNING, Pruned, STRETCH};
 use outbox_schema::{
     AttemptRecord, ByHand, ClaimId, Desk, Dialect, Mark, MessageId, NewMessage, Pruning, Retention, Verdict,
@@ -348,7 +348,8 @@ async fn by_hand_it_is_counted_first_and_then_removed_and_the_audit_says_who_and
             said.lock().unwrap().push((progress.done, progress.of));
             ControlFlow::Continue(())
         };
-        assert_eq!(outbox.database.prune(&retention, &author, &progress).await.unwrap(), expected);
+        let prune = Change::Prune { retention, of: None };
+        assert_eq!(outbox.database.apply(&prune, &author, &progress).await.unwrap().pruned(), expected);
         let of = Some(expected.total());
         assert_eq!(said.into_inner().unwrap(), [(0, of), (u64::from(STRETCH), of), (expected.total(), of)]);
         assert_eq!(count(&outbox, "outbox").await, 0);

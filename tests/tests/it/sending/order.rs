@@ -2,7 +2,8 @@
 //! is in its conformance suite.
 
 use outbox_schema::desk::{Author, Pace};
-use outbox_schema::{ByHand, Dialect, NewMessage, Selection};
+use outbox_schema::{Dialect, NewMessage, Selection};
+use outbox_tests::changes::Unfollowed;
 
 use crate::outboxes::{self, Outbox};
 use crate::program::Program;

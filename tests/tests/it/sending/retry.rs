@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use outbox_schema::desk::{
-    Author, MessageChange, MessageFilter, MessageRecord, MessageSelection, OperationResult, OperationStatus,
-    Operations, Order, Ordered, Refusal, Retried, Skipped,
+    Action, Author, Change, MessageFilter, MessageRecord, MessageSelection, OperationStatus, Operations, Ordered,
+    Refusal, Skipped,
 };
-use outbox_schema::{ByHand, Desk, Dialect, Message, MessageId, NewMessage, Verdict};
+use outbox_schema::{Desk, Dialect, Message, MessageId, NewMessage, Verdict};
+use outbox_tests::changes::{self, Unfollowed};
 use outbox_tests::eventually;
 
 use crate::commands::command_line::enqueue;
@@ -49,7 +50,7 @@ async fn tried(outbox: &Outbox, poller: &Poller, key: &str, verdict: &Verdict) -
 
 /// How many messages a retry would make due, by a dry run.
 async fn would(outbox: &Outbox, selection: &MessageSelection) -> (u64, u64) {
-    let groups = outbox.database.message_groups(MessageChange::Retry, selection).await.unwrap();
+    let groups = outbox.database.message_groups(Action::Retry, selection).await.unwrap();
     groups.iter().fold((0, 0), |(count, deferred), group| (count + group.count, deferred + group.deferred))
 }
 
@@ -66,7 +67,7 @@ async fn what_waits_for_another_attempt_is_due_at_once_and_goes_on_from_its_atte
         assert_eq!(would(&outbox, &all()).await, (2, 0));
 
         let done = outbox.database.retry(&all(), &ada()).await.unwrap();
-        assert_eq!((done.meant, done.retried, done.untried, done.skipped.count()), (2, 2, 0, 0), "{done:?}");
+        assert_eq!((done.meant, done.changed, done.count("untried"), done.left_count), (2, 2, 0, 0), "{done:?}");
         let after = record(&outbox, "a").await;
         assert_eq!((after.status.as_str(), after.attempts, after.revision), ("PENDING", 1, before.revision + 1));
         assert_eq!((&after.first_attempt_at, &after.last_error), (&before.first_attempt_at, &before.last_error));
@@ -81,7 +82,8 @@ async fn what_waits_for_another_attempt_is_due_at_once_and_goes_on_from_its_atte
         assert_eq!(claimed.iter().map(|one| one.idempotency_key.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         poller.mark(claim, &claimed, &Verdict::Success { receipt: None }).await;
         assert_eq!(record(&outbox, "a").await.attempts, 2);
-        assert_eq!(outbox.database.retry(&all(), &ada()).await.unwrap(), Retried::default(), "nothing is meant");
+        let nothing = outbox.database.retry(&all(), &ada()).await.unwrap();
+        assert_eq!((nothing.audit_id, nothing.meant, nothing.changed), (None, 0, 0), "nothing is meant");
         assert_eq!(record(&outbox, "scheduled").await.revision, 0);
     }
 }
@@ -93,7 +95,7 @@ async fn a_message_that_is_scheduled_for_later_is_sent_now_where_it_is_named() {
         let named = MessageSelection::Ids(vec![id(&outbox, "scheduled").await]);
         assert_eq!((would(&outbox, &named).await, would(&outbox, &all()).await), ((1, 0), (0, 0)));
         let done = outbox.database.retry(&named, &ada()).await.unwrap();
-        assert_eq!((done.meant, done.retried, done.untried), (1, 1, 1), "{done:?}");
+        assert_eq!((done.meant, done.changed, done.count("untried")), (1, 1, 1), "{done:?}");
         assert_eq!(Poller::begin(&outbox.database, "one").await.claim().await.1.len(), 1);
     }
 }
@@ -116,10 +118,10 @@ async fn what_is_due_deferred_in_flight_delivered_or_not_there_is_left_as_it_is_
         assert_eq!(would(&outbox, &all()).await, (2, 1));
         let by_filter = outbox.database.retry(&all(), &ada()).await.unwrap();
         let is_deferred = Skipped { id: deferred, because: Refusal::Deferred };
-        assert_eq!((by_filter.meant, by_filter.retried, &by_filter.skipped[..]), (2, 1, &[is_deferred][..]));
+        assert_eq!((by_filter.meant, by_filter.changed, changes::skipped(&by_filter)), (2, 1, vec![is_deferred]));
         let ids = vec![due, MessageId(4_711), in_flight, deferred, waits, delivered];
         let named = outbox.database.retry(&MessageSelection::Ids(ids), &ada()).await.unwrap();
-        let mut skipped = named.skipped.to_vec();
+        let mut skipped = changes::skipped(&named);
         skipped.sort_by_key(|skipped| skipped.id);
         let because = |id, because| Skipped { id, because };
         let expected = [
@@ -130,7 +132,7 @@ async fn what_is_due_deferred_in_flight_delivered_or_not_there_is_left_as_it_is_
             because(due, Refusal::Due),
             because(MessageId(4_711), Refusal::NotThere),
         ];
-        assert_eq!((named.meant, named.retried, &skipped[..]), (6, 0, &expected[..]));
+        assert_eq!((named.meant, named.changed, &skipped[..]), (6, 0, &expected[..]));
         let of_deferred = record(&outbox, "deferred").await;
         assert!(of_deferred.deferred_from.is_some() && of_deferred.audit.is_empty(), "{of_deferred:?}");
     }
@@ -145,7 +147,7 @@ async fn a_row_that_an_application_holds_is_not_made_due() {
         let lock = outbox.hold("idempotency_key = 'held'").await;
         let done = outbox.database.retry(&all(), &ada()).await.unwrap();
         let skipped = Skipped { id: held, because: Refusal::Held };
-        assert_eq!((done.meant, done.retried, &done.skipped[..]), (2, 1, &[skipped][..]), "{done:?}");
+        assert_eq!((done.meant, done.changed, changes::skipped(&done)), (2, 1, vec![skipped]), "{done:?}");
         lock.release().await;
     }
 }
@@ -158,14 +160,18 @@ async fn the_poller_goes_on_with_a_retry_that_nobody_carries_out() {
         outbox.enqueue(&[message("scheduled").delay(Duration::from_hours(1))]).await;
         let scheduled = id(&outbox, "scheduled").await;
         for (selection, untried) in [(MessageSelection::Ids(vec![scheduled]), 1), (all(), 0)] {
-            let ordered = outbox.database.order(Order::Retry(selection), &ada(), Duration::ZERO).await.unwrap();
-            let Some(Ordered::Begun(id)) = ordered else { panic!("{ordered:?}") };
+            let ordered = outbox.database.begin(&Change::Retry { selection }, &ada(), Duration::ZERO).await.unwrap();
+            let Ordered::Begun(id) = ordered else { panic!("{ordered:?}") };
             assert_eq!(outbox.database.waiting(9).await.unwrap(), [id]);
             outbox.database.go_on(id, &|| true).await.unwrap();
             let ended = outbox.database.operation(id).await.unwrap().unwrap();
             assert_eq!((ended.action.as_str(), ended.status), ("retry", OperationStatus::Done));
-            let Some(OperationResult::Retry(done)) = ended.result else { panic!("{ended:?}") };
-            assert_eq!((done.audit_id, done.meant, done.retried, done.untried), (Some(id), 1, 1, untried), "{done:?}");
+            let done = ended.result.unwrap();
+            assert_eq!(
+                (done.audit_id, done.meant, done.changed, done.count("untried")),
+                (Some(id), 1, 1, untried),
+                "{done:?}"
+            );
         }
         let claimed: Vec<_> = poller.claim().await.1.iter().map(Message::id).collect();
         assert!(claimed.len() == 2 && claimed.contains(&waits), "{claimed:?}");

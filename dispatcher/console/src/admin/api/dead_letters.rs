@@ -3,18 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
-use axum::response::Response;
-use outbox_schema::desk::{
-    ContentEdit, DeadGroup, DeadLetterFilter, DeadLetterPage, EditedAll, OperationEntry, Order, Purged, Redriven,
-    Selection, Undone,
-};
-
 use outbox_schema::Desk;
+use outbox_schema::desk::{ContentEdit, DeadGroup, DeadLetterFilter, DeadLetterPage, Selection};
 
-use super::extract::{Body, Filtered, Id, Params};
-use super::followed::{Wish, answer};
+use super::extract::{Body, Filtered, Params};
 use super::problem::Kind;
-use super::requests::{Authored, ByClient, EditAllBody, Page, PurgeBody, RedriveBody};
+use super::requests::Page;
 use super::{Answer, Office, Problem};
 use crate::edit::Wanted;
 
@@ -61,43 +55,6 @@ pub(super) async fn groups_of(
     Ok(Json(office.database.dead_groups(&selection).await?))
 }
 
-/// Makes dead letters due again. Their attempts and their age start anew.
-///
-/// With `Accept: application/x-ndjson` the answer is lines while the redrive goes on: `{"progress": …}`, and at last
-/// `{"done": …}` or `{"problem": …}`.
-#[utoipa::path(post, path = "/api/v1/dead-letters/redrive", operation_id = "redrive_dead_letters", tag = "dead letters", params(ByClient), request_body = RedriveBody, responses(
-    (status = 200, description = "What the redrive did. Its `audit_id` names it for an undo", body = Redriven),
-    (status = 202, description = "With `Prefer: respond-async`: the operation has begun. `Location` leads to it", body = OperationEntry),
-    Problem,
-))]
-pub(super) async fn redrive(
-    State(office): State<Office>,
-    wish: Wish,
-    Body(body): Body<RedriveBody>,
-) -> Result<Response, Problem> {
-    let pace = body.pace();
-    answer(wish, office, Order::Redrive(body.selection, pace), body.author.into_author()).await
-}
-
-/// Makes the same change to dead letters: another target, other headers. Each gets a new idempotency key, or keeps its own
-/// with `keep_key`.
-///
-/// With `Accept: application/x-ndjson` the answer is lines while the edit goes on: `{"progress": …}`, and at last
-/// `{"done": …}` or `{"problem": …}`.
-#[utoipa::path(post, path = "/api/v1/dead-letters/edit", operation_id = "edit_dead_letters", tag = "dead letters", params(ByClient), request_body = EditAllBody, responses(
-    (status = 200, description = "What the edit did", body = EditedAll),
-    (status = 202, description = "With `Prefer: respond-async`: the operation has begun. `Location` leads to it", body = OperationEntry),
-    Problem,
-))]
-pub(super) async fn edit(
-    State(office): State<Office>,
-    wish: Wish,
-    Body(body): Body<EditAllBody>,
-) -> Result<Response, Problem> {
-    examined(&office, &body.selection, &body.change).await?;
-    answer(wish, office, Order::Edit(body.selection, body.change), body.author.into_author()).await
-}
-
 /// Refuses a change after which a channel would make dead letters of the messages at once.
 pub(crate) async fn examined(office: &Office, selection: &Selection, change: &ContentEdit) -> Result<(), Problem> {
     examined_in(office, &office.database.dead_groups(selection).await?, change).await
@@ -110,43 +67,6 @@ pub(crate) async fn examined_in(office: &Office, groups: &[DeadGroup], change: &
         Some(why) => Err(Problem::new(Kind::InvalidMessage, why)),
         None => Ok(()),
     }
-}
-
-/// Deletes dead letters and their attempts. Only the audit remembers them.
-///
-/// With `Accept: application/x-ndjson` the answer is lines while the purge goes on: `{"progress": …}`, and at last
-/// `{"done": …}` or `{"problem": …}`.
-#[utoipa::path(post, path = "/api/v1/dead-letters/purge", operation_id = "purge_dead_letters", tag = "dead letters", params(ByClient), request_body = PurgeBody, responses(
-    (status = 200, description = "What the purge did", body = Purged),
-    (status = 202, description = "With `Prefer: respond-async`: the operation has begun. `Location` leads to it", body = OperationEntry),
-    Problem,
-))]
-pub(super) async fn purge(
-    State(office): State<Office>,
-    wish: Wish,
-    Body(body): Body<PurgeBody>,
-) -> Result<Response, Problem> {
-    answer(wish, office, Order::Purge(body.selection), body.author.into_author()).await
-}
-
-/// Undoes a redrive or a replay, for the messages that have not been claimed or attempted since.
-///
-/// After a redrive they are dead letters again. The rows of a replay are removed. `id` is the `audit_id` of either. With
-/// `Accept: application/x-ndjson` the answer is lines while the undo goes on: `{"progress": …}`, and at last `{"done": …}` or
-/// `{"problem": …}`.
-#[utoipa::path(post, path = "/api/v1/redrives/{id}/undo", operation_id = "undo_redrive", tag = "dead letters", params(("id" = i64, Path), ByClient),
-    request_body = Authored, responses(
-    (status = 200, description = "What the undo did", body = Undone),
-    (status = 202, description = "With `Prefer: respond-async`: the operation has begun. `Location` leads to it", body = OperationEntry),
-    Problem,
-))]
-pub(super) async fn undo(
-    State(office): State<Office>,
-    Id(id): Id,
-    wish: Wish,
-    Body(author): Body<Authored>,
-) -> Result<Response, Problem> {
-    answer(wish, office, Order::Undo(id), author.into_author()).await
 }
 
 /// The header that leads to the next page, <https://www.rfc-editor.org/rfc/rfc8288>. The address in it is relative,

@@ -12,11 +12,11 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use outbox_schema::desk::{Author, Order, Ordered, Progress};
+use outbox_schema::ByHand;
+use outbox_schema::desk::{Author, Change, Ordered, Progress, UNWATCHED};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::problem::Kind;
 use super::{Office, PREFIX, Problem};
 
 /// The media type that a client accepts in order to follow a change. <https://github.com/ndjson/ndjson-spec>
@@ -59,24 +59,22 @@ impl<S: Send + Sync> FromRequestParts<S> for Wish {
     }
 }
 
-/// Carries an order out, and answers with its result, or where the client accepts [`LINES`], with lines while it goes on. A client
-/// that goes away ends the change after its present batch. A client that waits for no end is told where the operation is found.
+/// Makes a change, and answers with what it did, or where the client accepts [`LINES`], with lines while it goes on. A client that
+/// goes away ends the change after its present batch. A client that waits for no end is told where the operation is found.
 pub(super) async fn answer(
     Wish { in_lines, later, turn }: Wish,
     office: Office,
-    order: Order,
+    change: Change,
     author: Author,
 ) -> Result<Response, Problem> {
-    let not_there = not_there(&order);
     if later {
-        return match office.database.order(order, &author, Duration::ZERO).await?.ok_or(not_there)? {
-            Ordered::Over(result) => Ok(Json(result.alone()).into_response()),
+        return match office.database.begin(&change, &author, Duration::ZERO).await? {
+            Ordered::Over(done) => Ok(Json(done).into_response()),
             Ordered::Begun(id) => begun(&office, id).await,
         };
     }
     if !in_lines {
-        let result = office.database.carry_out(order, &author, &|_| ControlFlow::Continue(())).await?;
-        return Ok(Json(result.ok_or(not_there)?.alone()).into_response());
+        return Ok(Json(office.database.apply(&change, &author, UNWATCHED).await?).into_response());
     }
     let (into, lines) = mpsc::unbounded_channel();
     let told = into.clone();
@@ -85,10 +83,9 @@ pub(super) async fn answer(
         Err(_) => ControlFlow::Break(()),
     };
     tokio::spawn(async move {
-        let done = office.database.carry_out(order, &author, &follower).await;
-        let last = match done.map_err(Problem::from).and_then(|result| result.ok_or(not_there)) {
-            Ok(result) => line(&Line::Done(result.alone())),
-            Err(problem) => line(&Line::<()>::Problem(problem)),
+        let last = match office.database.apply(&change, &author, &follower).await {
+            Ok(done) => line(&Line::Done(done)),
+            Err(error) => line(&Line::<()>::Problem(error.into())),
         };
         // A client that went away reads no last line.
         let _ = into.send(last);
@@ -105,12 +102,6 @@ async fn begun(office: &Office, id: i64) -> Result<Response, Problem> {
     let operation = office.database.operation(id).await?.ok_or_else(|| Problem::no_operation(id))?;
     let location = [(header::LOCATION, format!("{PREFIX}/operations/{id}"))];
     Ok((StatusCode::ACCEPTED, location, Json(operation)).into_response())
-}
-
-/// Of all changes only an undo names what may not be there.
-fn not_there(order: &Order) -> Problem {
-    let entry = if let Order::Undo(id) = order { *id } else { 0 };
-    Problem::new(Kind::NotThere, format!("no redrive or replay has the audit entry {entry}"))
 }
 
 fn line<T: Serialize>(line: &Line<T>) -> String {

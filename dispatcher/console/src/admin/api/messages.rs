@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use outbox_schema::desk::{
-    Cancelled, Edited, MessageFilter, MessagePage, MessageRecord, MessageSelection, Pace, Redriven, Retried, Revised,
-    Selection,
+    Cancelled, Change, Edited, MessageFilter, MessagePage, MessageRecord, MessageSelection, Outcome, Pace, Revised,
+    Selection, UNWATCHED,
 };
 use outbox_schema::{ByHand, Desk, MessageId};
 
@@ -91,16 +91,12 @@ pub(crate) async fn cancel(
 /// Makes a pending message due now, also where it was never tried and is scheduled for later. Attempts and age go on.
 #[utoipa::path(post, path = "/api/v1/messages/{id}/retry", operation_id = "retry_message", tag = "messages", params(("id" = i64, Path), ByClient),
     request_body = Authored, responses(
-    (status = 200, description = "The message is due", body = Retried),
+    (status = 200, description = "The message is due", body = ref("#/components/schemas/Retried")),
     Problem,
 ))]
-pub(crate) async fn retry(State(office): State<Office>, Id(id): Id, Body(author): Body<Authored>) -> Answer<Retried> {
+pub(crate) async fn retry(State(office): State<Office>, Id(id): Id, Body(author): Body<Authored>) -> Answer<Outcome> {
     let selection = MessageSelection::Ids(vec![MessageId(id)]);
-    let done = office.database.retry(&selection, &author.into_author()).await?;
-    match done.skipped.first().copied() {
-        None => Ok(Json(done)),
-        Some(refused) => Err(Problem::refused(refused)),
-    }
+    to_one(&office, Change::Retry { selection }, author).await
 }
 
 /// Gives a dead letter another payload, target and headers, and a new idempotency key unless it is to be kept. It stays a
@@ -127,17 +123,18 @@ pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): B
 /// Makes one dead letter due again. Its attempts and its age start anew.
 #[utoipa::path(post, path = "/api/v1/messages/{id}/redrive", operation_id = "redrive_dead_letter", tag = "messages", params(("id" = i64, Path), ByClient),
     request_body = Authored, responses(
-    (status = 200, description = "The message is due", body = Redriven),
+    (status = 200, description = "The message is due", body = ref("#/components/schemas/Redriven")),
     Problem,
 ))]
-pub(crate) async fn redrive(
-    State(office): State<Office>,
-    Id(id): Id,
-    Body(author): Body<Authored>,
-) -> Answer<Redriven> {
+pub(crate) async fn redrive(State(office): State<Office>, Id(id): Id, Body(author): Body<Authored>) -> Answer<Outcome> {
     let selection = Selection::Ids(vec![MessageId(id)]);
-    let done = office.database.redrive(&selection, Pace::default(), &author.into_author()).await?;
-    match done.skipped.first().copied() {
+    to_one(&office, Change::Redrive { selection, pace: Pace::default() }, author).await
+}
+
+/// Makes a change to one message, which may be refused.
+async fn to_one(office: &Office, change: Change, author: Authored) -> Answer<Outcome> {
+    let done = office.database.apply(&change, &author.into_author(), UNWATCHED).await?;
+    match done.refused() {
         None => Ok(Json(done)),
         Some(refused) => Err(Problem::refused(refused)),
     }

@@ -2,6 +2,8 @@
 //! describes it at `/api/v1/openapi.json`. Problems have the form of RFC 9457.
 
 mod audit;
+mod change;
+mod change_body;
 pub(crate) mod check;
 mod checks;
 pub(crate) mod dead_letters;
@@ -17,14 +19,14 @@ mod ordering_keys;
 mod overview;
 pub(crate) mod problem;
 mod prune;
-mod replay;
 pub(crate) mod requests;
 mod routes;
 mod sight;
-mod waiting;
 pub(crate) mod wake;
 mod words;
 
+pub use change::request_for;
+pub use change_body::ChangeBody;
 pub use check::CheckQuery;
 pub use checks::Checks;
 pub use destinations::DestinationQuery;
@@ -38,7 +40,7 @@ pub(crate) use problem::checked;
 pub use problem::{Kind, Problem};
 pub use requests::{
     Authored, ByKey, ClearBody, CountBody, EditAllBody, EditBody, Page, PauseBody, PruneBody, PurgeBody, RedriveBody,
-    ReplayBody, WaitingBody, kept_for, pause_length,
+    ReplayBody, UndoBody, WaitingBody, kept_for, pause_length,
 };
 pub(crate) use routes::{changes, hints, questions};
 pub(crate) use sight::Sight;

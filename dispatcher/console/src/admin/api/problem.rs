@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use outbox_schema::desk::{MessageChange, MessageSelection, Refusal, Skipped};
+use outbox_schema::desk::{Action, MessageSelection, Refusal, Skipped};
 use outbox_schema::{DeskError, InvalidMessage, MessageId};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::{self, Content, RefOr, ResponseBuilder};
@@ -181,7 +181,11 @@ impl From<DeskError> for Problem {
             let detail = format!("{error}. Grant its role what outbox-schema/grants has for operators");
             return Self::new(Kind::DatabaseRights, detail);
         }
-        let kind = if error.is_about_a_value() { Kind::BadRequest } else { Kind::Database };
+        let kind = match error {
+            DeskError::NothingToUndo(_) => Kind::NotThere,
+            _ if error.is_about_a_value() => Kind::BadRequest,
+            DeskError::Database { .. } | DeskError::Elsewhere(_) => Kind::Database,
+        };
         Self::new(kind, error.to_string())
     }
 }
@@ -205,6 +209,6 @@ impl From<PathRejection> for Problem {
 }
 
 /// Whether the change can be made by the selection.
-pub(crate) fn checked(selection: &MessageSelection, change: MessageChange) -> Result<(), Problem> {
-    selection.check(change).map_err(|wrong| Problem::new(Kind::BadRequest, format!("selection: {wrong}")))
+pub(crate) fn checked(selection: &MessageSelection, action: Action) -> Result<(), Problem> {
+    selection.check(action).map_err(|wrong| Problem::new(Kind::BadRequest, format!("selection: {wrong}")))
 }

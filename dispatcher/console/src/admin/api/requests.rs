@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use outbox_schema::desk::{
-    Author, ContentEdit, InvalidTargetSelection, MessageSelection, Pace, ReplayManner, Selection,
-};
+use outbox_schema::desk::{Author, ContentEdit, InvalidTargetSelection, MessageSelection, Selection};
 use outbox_schema::{MessageId, Retention};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -197,6 +195,17 @@ pub struct PurgeBody {
     pub author: Authored,
 }
 
+/// The redrive or the replay to undo.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UndoBody {
+    /// Its entry in the audit: the `audit_id` of what it did.
+    pub operation: i64,
+    /// The author of the undo.
+    #[serde(default)]
+    pub author: Authored,
+}
+
 /// How long to pause a destination.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -335,18 +344,5 @@ impl Authored {
 impl From<&Author> for Authored {
     fn from(author: &Author) -> Self {
         Self { by: author.who.clone(), why: author.why.clone(), through: Through::Api }
-    }
-}
-
-impl ReplayBody {
-    pub(super) fn manner(&self) -> ReplayManner {
-        let Self { new_key, again, after, canary, rate, .. } = *self;
-        ReplayManner { new_key, again, after, pace: Pace { canary, rate } }
-    }
-}
-
-impl RedriveBody {
-    pub(super) fn pace(&self) -> Pace {
-        Pace { canary: self.canary, rate: self.rate }
     }
 }

@@ -2,15 +2,16 @@
 
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use outbox_schema::desk::Progress;
+use outbox_schema::desk::{Preview, Progress};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
+use super::change::{AnyChange, Described};
 use super::office::Office;
 use super::problem::Problem;
 use super::{
-    audit, check, dead_letters, destinations, figures, invalid_targets, messages, operations, ordering_keys, overview,
-    prune, replay, waiting, wake,
+    audit, change, check, dead_letters, destinations, figures, invalid_targets, messages, operations, ordering_keys,
+    overview, prune, wake,
 };
 
 #[derive(OpenApi)]
@@ -24,15 +25,13 @@ use super::{
     paths(
         overview::status, overview::replicas, overview::terms, check::check, figures::figures, audit::list, wake::wake,
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::retry, messages::edit,
-        messages::redrive, replay::count, replay::replay, waiting::count_cancel, waiting::cancel, waiting::count_retry, waiting::retry,
-        dead_letters::list, dead_letters::groups, dead_letters::groups_of, dead_letters::redrive, dead_letters::edit,
-        dead_letters::purge, dead_letters::undo, prune::count, prune::prune,
+        messages::redrive, dead_letters::list, dead_letters::groups, dead_letters::groups_of, prune::count,
         destinations::list, destinations::pause, destinations::resume,
         invalid_targets::list, invalid_targets::count, invalid_targets::clear,
         ordering_keys::list, operations::list, operations::show, operations::stop,
     ),
-    components(schemas(Problem, Progress)),
-    modifiers(&Bearer),
+    components(schemas(Problem, Progress, AnyChange, Preview)),
+    modifiers(&Bearer, &Described),
     security(("token" = []))
 )]
 struct Description;
@@ -62,9 +61,6 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/messages/{id}", get(messages::show))
         .route("/dead-letters", get(dead_letters::list))
         .route("/dead-letters/groups", get(dead_letters::groups).post(dead_letters::groups_of))
-        .route("/messages/replay/count", post(replay::count))
-        .route("/messages/cancel/count", post(waiting::count_cancel))
-        .route("/messages/retry/count", post(waiting::count_retry))
         .route("/prune/count", post(prune::count))
         .route("/destinations", get(destinations::list))
         .route("/ordering-keys", get(ordering_keys::list))
@@ -73,23 +69,16 @@ pub(crate) fn questions() -> Router<Office> {
         .route("/invalid-targets", get(invalid_targets::list))
         .route("/invalid-targets/count", post(invalid_targets::count))
         .route("/openapi.json", get(async || Json(description())))
+        .merge(change::counts())
 }
 
 /// The requests that change something.
 pub(crate) fn changes() -> Router<Office> {
-    Router::new()
+    change::paths()
         .route("/messages/{id}/cancel", post(messages::cancel))
         .route("/messages/{id}/retry", post(messages::retry))
         .route("/messages/{id}/edit", post(messages::edit))
         .route("/messages/{id}/redrive", post(messages::redrive))
-        .route("/messages/replay", post(replay::replay))
-        .route("/messages/cancel", post(waiting::cancel))
-        .route("/messages/retry", post(waiting::retry))
-        .route("/dead-letters/redrive", post(dead_letters::redrive))
-        .route("/dead-letters/edit", post(dead_letters::edit))
-        .route("/dead-letters/purge", post(dead_letters::purge))
-        .route("/prune", post(prune::prune))
-        .route("/redrives/{id}/undo", post(dead_letters::undo))
         .route("/operations/{id}/stop", post(operations::stop))
         .route("/destinations/{id}/pause", post(destinations::pause))
         .route("/destinations/{id}/resume", post(destinations::resume))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{ContentEdit, EditedAll, MoveTarget, OperationResult, Order, Ordered, Selection};
+use outbox_schema::desk::{Change, ContentEdit, MoveTarget, Outcome, Selection};
 use serde::Deserialize;
 
 use super::caches::Shown;
@@ -14,7 +14,7 @@ use super::dead_letters::{ALL, back, by_cause, counted, counted_for_a_form, coun
 use super::edit::headers;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
-use super::ordered::{elsewhere, ordered, unedited};
+use super::ordered::{besides, ordered};
 use super::parts::{difference, looked_before, message, number};
 use super::searches::{Found, not_counted};
 use super::visit::Visit;
@@ -188,20 +188,20 @@ pub(super) async fn edit(
     let selection = selection(&filter, &sent)?;
     examined(&reception.office, &selection, &change).await?;
     let keeps_keys = change.keep_key;
-    let done = match ordered(&reception, Order::Edit(selection, change), &sent).await? {
-        Ordered::Over(OperationResult::Edit(done)) => done,
-        other => return Ok(elsewhere(&other)),
+    let done = match ordered(&reception, &Change::Edit { selection, change }, &sent).await? {
+        Ok(done) => done,
+        Err(elsewhere) => return Ok(elsewhere),
     };
     Ok(visit.page(&Content::still("Edited", edited(&done, &filter, keeps_keys))))
 }
 
-fn edited(done: &EditedAll, filter: &Fields, keeps_keys: bool) -> Markup {
+fn edited(done: &Outcome, filter: &Fields, keeps_keys: bool) -> Markup {
     html! {
         p.note.good role="status" {
-            strong { (number(done.edited)) " of " (number(done.meant)) " edited," }
+            strong { (number(done.changed)) " of " (number(done.meant)) " edited," }
             " each under " @if keeps_keys { "its own" } @else { "a new" } " idempotency key. They are dead letters still."
         }
-        (unedited(done))
+        (besides(done))
         div.actions { a.button.main href=(filter.at(&format!("{}/redrive", paths::DEAD_LETTERS))) { "Redrive them…" } }
         (back(filter))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{MessageChange, MessageFilter, MessageSelection, MessageSummary};
+use outbox_schema::desk::{Action, MessageFilter, MessageSelection, MessageSummary};
 use outbox_schema::{Desk, MessageId, Status};
 
 use super::fields::{Asked, Fields, NoFields};
@@ -75,11 +75,9 @@ fn choices(status: Status) -> &'static [Choice] {
 /// What can be done with all that the filter means: where it names a status, and of what is no dead letter, not all of that status.
 fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {
     let (changes, hint): (&[_], _) = match filter.status {
-        Some(Status::Success) => {
-            (&[(MessageChange::Replay, "Replay…")], "all delivered messages that the filter means")
-        }
+        Some(Status::Success) => (&[(Action::Replay, "Replay…")], "all delivered messages that the filter means"),
         Some(Status::Pending) => {
-            let changes = &[(MessageChange::Retry, "Retry now…"), (MessageChange::Cancel, "Cancel…")];
+            let changes = &[(Action::Retry, "Retry now…"), (Action::Cancel, "Cancel…")];
             (changes, "all messages that wait and that the filter means; a retry, those of them that were tried")
         }
         Some(Status::Dead) => return of_dead(asked),

@@ -4,11 +4,11 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::html;
-use outbox_schema::desk::{MessageChange, MessageSelection, Order, Ordered};
+use outbox_schema::desk::{Action, Change, MessageSelection};
 
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
-use super::ordered::{elsewhere, ordered, told};
+use super::ordered::{ordered, told};
 use super::parts::number;
 use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
 use super::visit::Visit;
@@ -17,8 +17,8 @@ use crate::admin::api::Problem;
 
 /// A change, and the words of its form.
 struct Form {
-    change: MessageChange,
-    order: fn(MessageSelection) -> Order,
+    action: Action,
+    change: fn(MessageSelection) -> Change,
     title: &'static str,
     kind: &'static str,
     become_of_them: &'static str,
@@ -28,8 +28,8 @@ struct Form {
 }
 
 const CANCEL: Form = Form {
-    change: MessageChange::Cancel,
-    order: Order::Cancel,
+    action: Action::Cancel,
+    change: |selection| Change::Cancel { selection },
     title: "Cancel messages",
     kind: "waiting",
     become_of_them: "would be cancelled, and not be sent.",
@@ -39,8 +39,8 @@ const CANCEL: Form = Form {
 };
 
 const RETRY: Form = Form {
-    change: MessageChange::Retry,
-    order: Order::Retry,
+    action: Action::Retry,
+    change: |selection| Change::Retry { selection },
     title: "Retry messages now",
     kind: "waiting",
     become_of_them: "would be due now.",
@@ -74,22 +74,22 @@ impl Form {
     ) -> Result<Response, Problem> {
         visit.require_operate()?;
         let meant = meant(&asked)?;
-        let counted = counted(&reception, &meant, self.change).await?;
+        let counted = counted(&reception, &meant, self.action).await?;
         let body = html! {
             @if let Some((found, _)) = &counted {
                 p.lead {
                     (would(found, self.kind, self.become_of_them))
                     @let deferred: u64 = found.groups.iter().map(|group| group.deferred).sum();
-                    @if self.change == MessageChange::Retry && deferred > 0 {
+                    @if self.action == Action::Retry && deferred > 0 {
                         " Of them " (number(deferred)) " are deferred, and are left: see " a href="/destinations" { "what holds them" } "."
                     }
                 }
-            } @else { (uncounted(&meant, self.change)) }
+            } @else { (uncounted(&meant, self.action)) }
             @if let Some(counted) = &counted { (table_of(counted, "Messages that wait")) }
             @if counted.as_ref().is_some_and(|(found, _)| found.is_none()) {
                 p { (self.none) }
             } @else {
-                form.change method="post" action={ (paths::MESSAGES) "/" (self.change.as_str()) } {
+                form.change method="post" action={ (paths::MESSAGES) "/" (self.action.as_str()) } {
                     (visit.token())
                     (meant.hidden())
                     (visit.author_fields(false, &Fields::default()))
@@ -108,10 +108,10 @@ impl Form {
         Sent(sent): Sent,
     ) -> Result<Response, Problem> {
         let meant = sent.among(&AUTHOR, false);
-        let selection = selection(&meant, self.change)?;
-        let done = match ordered(&reception, (self.order)(selection), &sent).await? {
-            Ordered::Over(done) => done,
-            begun @ Ordered::Begun(_) => return Ok(elsewhere(&begun)),
+        let selection = selection(&meant, self.action)?;
+        let done = match ordered(&reception, &(self.change)(selection), &sent).await? {
+            Ok(done) => done,
+            Err(elsewhere) => return Ok(elsewhere),
         };
         let body = html! { (told(&done)) (back(&meant)) };
         Ok(visit.page(&Content::still(self.done, body)))

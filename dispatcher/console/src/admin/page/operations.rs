@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::ByHand;
-use outbox_schema::desk::{OperationEntry, OperationResult, OperationStatus};
+use outbox_schema::desk::{Action, OperationEntry, OperationStatus};
 
 use super::fields::{Asked, NoFields, Plain, Sent};
 use super::frame::Content;
@@ -120,7 +120,7 @@ fn shown(visit: &Visit, operation: &OperationEntry, went: &Markup) -> Markup {
         }
         @if let Some(result) = &operation.result { (told(result)) }
         (went)
-        @if let (false, Some(OperationResult::Redrive(_) | OperationResult::Replay(_)), 1..) = (open, &operation.result, operation.changed) {
+        @if let (false, Some(Action::Redrive | Action::Replay), 1..) = (open, operation.result.as_ref().map(|done| done.action), operation.changed) {
             @if visit.operates() { p { a href={ "/redrives/" (operation.id) "/undo" } { "Take it back…" } } }
         }
         (facts([

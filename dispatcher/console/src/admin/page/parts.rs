@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use outbox_schema::Status;
-use outbox_schema::desk::{Length, Skipped, TermEntry};
+use outbox_schema::desk::{Length, Outcome, TermEntry};
 
 use super::fields::Fields;
 pub(super) use super::tables::{stacked, table};
@@ -263,13 +263,13 @@ pub(super) fn filter(path: &str, asked: &Fields, fields: &Markup) -> Markup {
 }
 
 /// The messages that a change left as they are: the first of them, and how many there are.
-pub(super) fn left(skipped: &[Skipped], count: u64) -> Markup {
-    let others = count.saturating_sub(NAMED as u64);
+pub(super) fn left(done: &Outcome) -> Markup {
+    let others = done.left_count.saturating_sub(NAMED as u64);
     html! {
-        @if !skipped.is_empty() {
+        @if !done.left.is_empty() {
             h2 { "Left as they are" }
             ul {
-                @for one in skipped.iter().take(NAMED) { li { (message(one.id)) ": " (one.because) } }
+                @for one in done.left.iter().take(NAMED) { li { (message(one.id)) ": " (one.because) } }
                 @if others > 0 { li { "and " (number(others)) " others" } }
             }
         }

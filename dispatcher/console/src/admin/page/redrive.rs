@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{OperationResult, Order, Ordered, Redriven};
+use outbox_schema::desk::{Change, Outcome};
 
 use super::caches::Shown;
 use super::dead_letters::{ALL, back, by_cause, counted_for_a_form, counted_letters, meant, one, selection};
 use super::fields::{AUTHOR, Asked, Fields, Plain, Sent};
 use super::frame::Content;
-use super::ordered::{elsewhere, ordered, told};
+use super::ordered::{ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::looked_before;
 use super::searches::{Found, not_counted};
@@ -92,28 +92,25 @@ pub(super) async fn redrive(
 ) -> Result<Response, Problem> {
     let filter = filter_in(&sent);
     let (selection, pace) = (selection(&filter, &sent)?, pace(&sent)?);
-    let done = match ordered(&reception, Order::Redrive(selection, pace), &sent).await? {
-        Ordered::Over(done @ OperationResult::Redrive(_)) => done,
-        other => return Ok(elsewhere(&other)),
+    let done = match ordered(&reception, &Change::Redrive { selection, pace }, &sent).await? {
+        Ok(done) => done,
+        Err(elsewhere) => return Ok(elsewhere),
     };
     let went = how_they_went(&reception, Some(&done), true).await?;
-    let OperationResult::Redrive(done) = done else { return Ok(elsewhere(&Ordered::Over(done))) };
-    Ok(visit.page(&Content::still("Redriven", redriven(&visit, done, (&filter, &sent), &went))))
+    Ok(visit.page(&Content::still("Redriven", redriven(&visit, &done, (&filter, &sent), &went))))
 }
 
-fn redriven(visit: &Visit, done: Redriven, (filter, sent): (&Fields, &Fields), went: &Markup) -> Markup {
-    let more = done.meant > done.redriven + done.skipped.count();
-    let (audit_id, redriven) = (done.audit_id, done.redriven);
+fn redriven(visit: &Visit, done: &Outcome, (filter, sent): (&Fields, &Fields), went: &Markup) -> Markup {
     html! {
-        (told(&OperationResult::Redrive(done)))
+        (told(done))
         (went)
-        @if more {
+        @if done.meant > done.changed + done.left_count {
             section {
                 h2 { "Go on with the others" }
                 (redrive_fields(visit, filter, &sent.among(&["canary"], false), "Redrive the others"))
             }
         }
-        @if let (Some(id), 1..) = (audit_id, redriven) { (undo_fields(visit, id)) }
+        @if let (Some(id), 1..) = (done.audit_id, done.changed) { (undo_fields(visit, id)) }
         (back(filter))
     }
 }
@@ -143,9 +140,9 @@ pub(super) async fn undo(
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let done = match ordered(&reception, Order::Undo(id), &sent).await? {
-        Ordered::Over(done @ OperationResult::Undo(_)) => done,
-        other => return Ok(elsewhere(&other)),
+    let done = match ordered(&reception, &Change::undo(id), &sent).await? {
+        Ok(done) => done,
+        Err(elsewhere) => return Ok(elsewhere),
     };
     let body = html! { (told(&done)) (back(&Fields::default())) };
     Ok(visit.page(&Content::still("Taken back", body)))
@@ -185,11 +182,11 @@ pub(super) async fn purge(
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let filter = filter_in(&sent);
-    let done = match ordered(&reception, Order::Purge(selection(&filter, &sent)?), &sent).await? {
-        Ordered::Over(done @ OperationResult::Purge(_)) => done,
-        other => return Ok(elsewhere(&other)),
+    let done = match ordered(&reception, &Change::Purge { selection: selection(&filter, &sent)? }, &sent).await? {
+        Ok(done) => done,
+        Err(elsewhere) => return Ok(elsewhere),
     };
-    let is_spared = matches!(&done, OperationResult::Purge(done) if done.purged == 0);
+    let is_spared = done.changed == 0;
     let audit = match one(&filter) {
         Some(id) => Fields::default().with("message", id),
         None => Fields::default(),

@@ -4,11 +4,11 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::MessageId;
-use outbox_schema::desk::{MessageChange, OperationResult, Order, Ordered, ReplayManner, Replayed};
+use outbox_schema::desk::{Action, Change, Outcome, ReplayManner};
 
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
-use super::ordered::{elsewhere, ordered, told};
+use super::ordered::{ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::number;
 use super::redrive::undo_fields;
@@ -31,7 +31,7 @@ pub(super) async fn form(
 ) -> Result<Response, Problem> {
     visit.require_operate()?;
     let meant = meant(&asked)?;
-    let counted = counted(&reception, &meant, MessageChange::Replay).await?;
+    let counted = counted(&reception, &meant, Action::Replay).await?;
     let body = html! {
         @if let Some((found, _)) = &counted {
             p.lead {
@@ -39,7 +39,7 @@ pub(super) async fn form(
                 @let before: u64 = found.groups.iter().map(|group| group.replayed).sum();
                 @if before > 0 { " Of them " (number(before)) " were replayed before, and are left out." }
             }
-        } @else { (uncounted(&meant, MessageChange::Replay)) }
+        } @else { (uncounted(&meant, Action::Replay)) }
         @if let Some(counted) = &counted { (table_of(counted, "Delivered messages")) }
         @if counted.as_ref().is_some_and(|(found, _)| found.is_none()) {
             p { "Only what was delivered can be replayed." }
@@ -81,20 +81,19 @@ pub(super) async fn replay(
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let meant = sent.among(&AUTHOR, false).among(&PACE, false).among(&MANNER, false).among(&[AFTER], false);
-    let selection = selection(&meant, MessageChange::Replay)?;
+    let selection = selection(&meant, Action::Replay)?;
     let after = sent.get(AFTER).and_then(|id| id.parse().ok()).map(MessageId);
     let manner = ReplayManner { new_key: sent.has(MANNER[0]), again: sent.has(MANNER[1]), after, pace: pace(&sent)? };
-    let done = match ordered(&reception, Order::Replay(selection, manner), &sent).await? {
-        Ordered::Over(done @ OperationResult::Replay(_)) => done,
-        other => return Ok(elsewhere(&other)),
+    let done = match ordered(&reception, &Change::Replay { selection, manner }, &sent).await? {
+        Ok(done) => done,
+        Err(elsewhere) => return Ok(elsewhere),
     };
     let went = how_they_went(&reception, Some(&done), true).await?;
-    let OperationResult::Replay(done) = done else { return Ok(elsewhere(&Ordered::Over(done))) };
-    Ok(visit.page(&Content::still("Replayed", replayed(&visit, done, (&meant, &sent), &went))))
+    Ok(visit.page(&Content::still("Replayed", replayed(&visit, &done, (&meant, &sent), &went))))
 }
 
 /// The fields of a replay of those that this one has not come to.
-fn others(sent: &Fields, done: &Replayed) -> Fields {
+fn others(sent: &Fields, done: &Outcome) -> Fields {
     let others = sent.among(&["canary", AFTER], false);
     match done.last {
         // What was sent again would be sent once more.
@@ -103,19 +102,17 @@ fn others(sent: &Fields, done: &Replayed) -> Fields {
     }
 }
 
-fn replayed(visit: &Visit, done: Replayed, (meant, sent): (&Fields, &Fields), went: &Markup) -> Markup {
-    let more = done.meant > done.replayed + done.skipped.count();
-    let (others, audit_id, replayed) = (others(sent, &done), done.audit_id, done.replayed);
+fn replayed(visit: &Visit, done: &Outcome, (meant, sent): (&Fields, &Fields), went: &Markup) -> Markup {
     html! {
-        (told(&OperationResult::Replay(done)))
+        (told(done))
         (went)
-        @if more {
+        @if done.meant > done.changed + done.left_count {
             section {
                 h2 { "Go on with the others" }
-                (fields(visit, meant, &others, "Replay the others"))
+                (fields(visit, meant, &others(sent, done), "Replay the others"))
             }
         }
-        @if let (Some(id), 1..) = (audit_id, replayed) { (undo_fields(visit, id)) }
+        @if let (Some(id), 1..) = (done.audit_id, done.changed) { (undo_fields(visit, id)) }
         (back(meant))
     }
 }

@@ -6,13 +6,13 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_schema::Desk;
-use outbox_schema::desk::{OperationResult, Order, Ordered, RunsBy};
+use outbox_schema::desk::{Change, RunsBy};
 use outbox_schema::retention::{Pruned, Retention};
 use serde::Deserialize;
 
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
-use super::ordered::{counted_messages, elsewhere, ordered, told};
+use super::ordered::{counted_messages, ordered, told};
 use super::parts::{filter_text, looked_before, nothing, table};
 use super::searches::{self, FORM_PATIENCE, Found, not_counted, under_way};
 use super::tables::{Row, Shape};
@@ -190,10 +190,10 @@ pub(super) async fn prune(
     let retention = times.over(&kept_by_fleet(&reception).await)?;
     // What the form counted, so that the operation says how far it is.
     let past = past(&reception, searches::PATIENCE, &retention).await?;
-    let order = Order::Prune(retention, past.map(|(past, _)| past.total()));
-    let done = match ordered(&reception, order, &sent).await? {
-        Ordered::Over(done @ OperationResult::Prune(_)) => done,
-        other => return Ok(elsewhere(&other)),
+    let change = Change::Prune { retention, of: past.map(|(past, _)| past.total()) };
+    let done = match ordered(&reception, &change, &sent).await? {
+        Ok(done) => done,
+        Err(elsewhere) => return Ok(elsewhere),
     };
     let body = html! {
         (told(&done))

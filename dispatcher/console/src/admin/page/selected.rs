@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 use outbox_schema::MessageId;
-use outbox_schema::desk::{CountedGroups, MessageChange, MessageFilter, MessageGroup, MessageSelection};
+use outbox_schema::desk::{Action, CountedGroups, MessageFilter, MessageGroup, MessageSelection};
 
 use super::fields::Fields;
 use super::parts::{looked_before, message, number, table, target, text, time};
@@ -45,12 +45,12 @@ pub(super) fn named(meant: &Fields) -> Result<Option<Vec<MessageId>>, Problem> {
 }
 
 /// The messages that the fields mean, for a change of them.
-pub(super) fn selection(meant: &Fields, change: MessageChange) -> Result<MessageSelection, Problem> {
+pub(super) fn selection(meant: &Fields, action: Action) -> Result<MessageSelection, Problem> {
     let selection = match named(meant)? {
         Some(ids) => MessageSelection::Ids(ids),
         None => MessageSelection::Filter(meant.read::<MessageFilter>()?),
     };
-    checked(&selection, change)?;
+    checked(&selection, action)?;
     Ok(selection)
 }
 
@@ -59,12 +59,12 @@ pub(super) fn selection(meant: &Fields, change: MessageChange) -> Result<Message
 pub(super) async fn counted(
     reception: &Reception,
     meant: &Fields,
-    change: MessageChange,
+    action: Action,
 ) -> Result<Option<Found<Arc<CountedGroups>>>, Problem> {
-    let (database, selection) = (reception.office.database.clone(), selection(meant, change)?);
+    let (database, selection) = (reception.office.database.clone(), selection(meant, action)?);
     let count =
-        move || async move { Ok(Arc::new(database.message_groups_within(COUNTS_FOR, change, &selection).await?)) };
-    let found = reception.counts.find_within(FORM_PATIENCE, meant.at(change.as_str()), count).await;
+        move || async move { Ok(Arc::new(database.message_groups_within(COUNTS_FOR, action, &selection).await?)) };
+    let found = reception.counts.find_within(FORM_PATIENCE, meant.at(action.as_str()), count).await;
     found.map(|(groups, age)| Ok((groups?, age))).transpose()
 }
 
@@ -99,8 +99,8 @@ pub(super) fn table_of((counted, age): &Found<Arc<CountedGroups>>, name: &str) -
 }
 
 /// Stands in place of the first words of a form, where what it means is counted still.
-pub(super) fn uncounted(meant: &Fields, change: MessageChange) -> Markup {
-    not_counted(&meant.at(&format!("{}/{}", paths::MESSAGES, change.as_str())))
+pub(super) fn uncounted(meant: &Fields, action: Action) -> Markup {
+    not_counted(&meant.at(&format!("{}/{}", paths::MESSAGES, action.as_str())))
 }
 
 fn row(group: &MessageGroup) -> Row {

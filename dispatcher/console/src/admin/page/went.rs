@@ -1,7 +1,7 @@
 //! How the messages went that a redrive or a replay sent: the first of them, as they are now.
 
 use maud::{Markup, html};
-use outbox_schema::desk::{MessageSummary, OperationResult};
+use outbox_schema::desk::{MessageSummary, Outcome};
 use outbox_schema::{MessageId, Status};
 
 use super::parts::{Tone, message, state};
@@ -15,17 +15,12 @@ const NAMED: usize = 10;
 /// Nothing where the operation sent none.
 pub(super) async fn how_they_went(
     reception: &Reception,
-    result: Option<&OperationResult>,
+    done: Option<&Outcome>,
     keeps_up: bool,
 ) -> Result<Markup, Problem> {
-    let (operation, ids): (_, Vec<_>) = match result {
-        Some(OperationResult::Redrive(done)) => (done.audit_id, done.messages.iter().copied().take(NAMED).collect()),
-        Some(OperationResult::Replay(done)) => {
-            (done.audit_id, done.replays.iter().map(|replay| MessageId(replay.id)).take(NAMED).collect())
-        }
-        Some(_) | None => return Ok(html! {}),
-    };
-    let Some(operation) = operation.filter(|_| !ids.is_empty()) else { return Ok(html! {}) };
+    let Some(done) = done else { return Ok(html! {}) };
+    let ids: Vec<_> = done.first.iter().map(|sent| sent.id).take(NAMED).collect();
+    let Some(operation) = done.audit_id.filter(|_| !ids.is_empty()) else { return Ok(html! {}) };
     let database = &reception.office.database;
     let now = database.summaries(&ids).await?;
     // Without a row there is no page to ask.

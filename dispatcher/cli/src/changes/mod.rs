@@ -1,0 +1,9 @@
+//! Changes of many messages, each from what it would do to its exit status: what is the same for all of them.
+
+mod make;
+mod outcome;
+mod would;
+
+pub(super) use make::make;
+pub(super) use outcome::pruned;
+pub(super) use would::{count, would};
