@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use outbox_schema::{Header, Lane, MessageId, Revision};
 
 use super::Schedule;
+use super::destination::Destination;
 use super::keys::{KeyName, Through, key_of};
 use super::lane::{Flow, FlowState, LaneState, Spot};
-use super::parking::Destination;
 use super::ring::{Channel, Entry, Rank, StrangersTurn, Turn, rank};
 
 impl Schedule {
@@ -37,8 +37,8 @@ impl Schedule {
         };
         if let Some(Through::Here(through)) = gate.through.take() {
             self.close_gate_behind(key, through);
+            return self.open_gate(key);
         }
-        let Some(gate) = self.keys.get_mut(key) else { return };
         if let Some(met) = self.held.get_mut(&next) {
             *met = gate.waiting.get(&next).cloned();
         } else if let Some(header) = gate.waiting.remove(&next) {
@@ -179,14 +179,14 @@ impl Schedule {
         }
         let destination = self.destinations.insert(Destination::new(name.clone()));
         self.destination_of.insert(name.clone(), destination);
-        self.stir(destination);
+        self.note_change(destination);
         destination
     }
 
     /// Has a destination looked at before the next turns.
-    pub(super) fn stir(&mut self, destination: usize) {
-        if !std::mem::replace(&mut self.destinations[destination].stirred, true) {
-            self.stirred.push(destination);
+    pub(super) fn note_change(&mut self, destination: usize) {
+        if !std::mem::replace(&mut self.destinations[destination].changed, true) {
+            self.changed.push(destination);
         }
     }
 
@@ -208,8 +208,8 @@ impl Schedule {
         let Flow { lane, destination, state, left, .. } = self.flows[flow];
         match state {
             FlowState::Open => {}
-            FlowState::Parked { place, .. } => drop(self.destinations[destination].parked.remove(&place)),
-            FlowState::Heavy { place } => self.no_longer_heavy(place),
+            FlowState::Parked { ticket, .. } => drop(self.destinations[destination].parked.remove(&ticket)),
+            FlowState::Heavy { ticket } => self.no_longer_heavy(ticket),
         }
         if left {
             self.begin_again(lane);
@@ -260,7 +260,7 @@ impl Schedule {
     /// Gives a lane its places in the turns where it has something that can go, and takes them away where it has nothing. It keeps
     /// those that it has.
     pub(super) fn enter(&mut self, lane: usize, entry: Entry) {
-        let place = self.place();
+        let ticket = self.ticket();
         let of = &mut self.lanes[lane];
         if of.in_turn {
             return;
@@ -272,24 +272,26 @@ impl Schedule {
             channel.leave(turn);
         }
         if let Some(first) = first {
-            of.turn.get_or_insert_with(|| channel.enter(lane, entry, first, place));
+            of.turn.get_or_insert_with(|| channel.enter(lane, entry, first, ticket));
         }
-        let strange = of.strange.first().and_then(|(_, flow)| self.flows[*flow].queue.values().next());
+        let strange = of.open_to_strangers.first().and_then(|(_, flow)| self.flows[*flow].queue.values().next());
         let turn = strange.map(|header| {
             let (many, untried) = (of.here > 1, (header.revision == Revision(0)).then_some(header.at));
             let kept = of.strangers_turn.filter(|turn| turn.many || !many);
-            StrangersTurn { untried, ..kept.unwrap_or(StrangersTurn { many, place, untried }) }
+            StrangersTurn { untried, ..kept.unwrap_or(StrangersTurn { many, ticket, untried }) }
         });
         if turn != of.strangers_turn {
-            of.strangers_turn.map(|turn| channel.leave_strange(turn));
-            of.strangers_turn = turn.map(|turn| channel.enter_strange(lane, turn));
+            if let Some(turn) = of.strangers_turn {
+                channel.leave_strangers(turn);
+            }
+            of.strangers_turn = turn.map(|turn| channel.enter_strangers(lane, turn));
         }
     }
 
     /// A number that is higher each time.
-    pub(super) fn place(&mut self) -> u64 {
-        self.placed += 1;
-        self.placed
+    pub(super) fn ticket(&mut self) -> u64 {
+        self.tickets += 1;
+        self.tickets
     }
 
     /// Counts rows that come behind gates, or leave them.
@@ -304,7 +306,8 @@ impl Schedule {
         let changed = change(&mut self.flows[flow]);
         let after = self.counted(flow);
         let of = &mut self.lanes[self.flows[flow].lane];
-        let counts = [&mut self.counts.strange, &mut self.counts.closed, &mut of.ready, &mut of.strangers];
+        let counts =
+            [&mut self.counts.for_strangers, &mut self.counts.closed, &mut of.ready, &mut of.ready_for_strangers];
         for ((count, before), after) in counts.into_iter().zip(before).zip(after) {
             *count = *count - before + after;
         }

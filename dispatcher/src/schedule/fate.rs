@@ -12,7 +12,7 @@ use super::rooms::Rooms;
 
 impl Schedule {
     /// These were claimed unseen.
-    pub fn took(&mut self, headers: Vec<Header>, rooms: &mut dyn Rooms, now: Instant) {
+    pub fn add_claimed(&mut self, headers: Vec<Header>, rooms: &mut dyn Rooms, now: Instant) {
         for mut header in headers {
             match self.known.get(&header.id) {
                 Some((_, Spot::InFlight)) => continue,
@@ -24,14 +24,14 @@ impl Schedule {
                 None => {}
             }
             weigh(&mut header, rooms);
-            let strange_since = rooms.is_stranger(&header.destination).then_some(now);
-            if strange_since.is_some() {
+            let stranger_since = rooms.is_stranger(&header.destination).then_some(now);
+            if stranger_since.is_some() {
                 self.strangers.begin(&self.capacity, &header, now);
             }
             let fair = rooms.fair(&header.lane.channel);
             self.channel(&header.lane.channel, Some(fair));
             let lane = self.note_in_flight(&header);
-            self.flights.begin(Flight { header, lane, strange_since });
+            self.flights.begin(Flight { header, lane, stranger_since });
         }
     }
 
@@ -49,7 +49,7 @@ impl Schedule {
     /// A claim was asked for this row, and did not return it: it has changed. It is found again.
     pub fn refused(&mut self, id: MessageId) {
         if let Some(header) = self.end(id, true) {
-            self.stirred(&header.destination);
+            self.destination_changed(&header.destination);
         }
     }
 
@@ -59,9 +59,9 @@ impl Schedule {
     }
 
     fn end(&mut self, id: MessageId, again: bool) -> Option<Header> {
-        let Flight { header, lane, strange_since } = self.flights.end(id)?;
+        let Flight { header, lane, stranger_since } = self.flights.end(id)?;
         self.known.remove(&id);
-        if let Some(since) = strange_since {
+        if let Some(since) = stranger_since {
             self.strangers.end(&self.capacity, &header, since);
         }
         self.lanes[lane].in_flight -= 1;
@@ -80,18 +80,18 @@ impl Schedule {
     }
 
     /// A destination answered, opened, or has room for another reason: its flows are tried again.
-    pub fn stirred(&mut self, destination: &str) {
+    pub fn destination_changed(&mut self, destination: &str) {
         if let Some(&destination) = self.destination_of.get(destination) {
-            self.stir(destination);
+            self.note_change(destination);
         }
     }
 
     /// Something about any destination may have changed: all flows that wait for theirs are tried again.
-    pub fn stir_all(&mut self) {
+    pub fn destinations_changed(&mut self) {
         self.skipped |= self.left_until.take().is_some();
         let all: Vec<usize> = self.destination_of.values().copied().collect();
         for destination in all {
-            self.stir(destination);
+            self.note_change(destination);
         }
     }
 

@@ -13,14 +13,12 @@ use tokio::time::Instant;
 
 use super::Schedule;
 use super::lane::{Feeding, FlowState, LaneState};
-use super::looks::{Added, By, place};
+use super::looks::{Added, By, behind};
+use super::parking::MOST_PARKED;
 use super::rooms::Rooms;
 
-/// The fewest headers that a lane may have here. A flow with no more is low.
+/// So many headers a lane may have here at least, however many lanes have more. A flow with no more is low.
 const FEW: usize = 8;
-
-/// The most headers of a flow that cannot go.
-const MOST_PARKED: usize = 256;
 
 /// How often a lane is fed from the beginning.
 const FROM_THE_BEGINNING: Duration = Duration::from_secs(5);
@@ -51,7 +49,7 @@ impl Schedule {
 
     /// Takes in what a look at these lanes brought, which was to bring `limit` rows of each priority. A lane that brought fewer has no
     /// more.
-    pub fn fed(
+    pub fn add_fed(
         &mut self,
         asked: &[LaneLook],
         limit: u32,
@@ -70,14 +68,14 @@ impl Schedule {
                 added.passed_over += 1;
                 continue;
             }
-            let place = place(&header);
+            let behind = behind(&header);
             let full = self.counts.here >= self.capacity.headers && self.is_new(&header);
             if full {
                 stopped.insert(of);
             } else if let LaneState { more: Some(more), passed: false, .. } = &mut self.lanes[lane] {
-                *more = place.or(*more);
+                *more = behind.or(*more);
             }
-            if full || self.is_left(lane, &header) || self.leaves_strangers(lane, &header, rooms) {
+            if full || self.note_left(lane, &header) || self.note_left_stranger(lane, &header, rooms) {
                 added.passed_over += 1;
             } else {
                 self.take_in(header, By::More, &mut added, rooms, now);
@@ -94,7 +92,7 @@ impl Schedule {
                 self.more.remove(&lane);
                 self.end_lane_if_over(lane);
             } else {
-                self.is_low(lane);
+                self.note_if_low(lane);
             }
         }
         added
@@ -105,7 +103,7 @@ impl Schedule {
         for look in asked {
             if let Some(&lane) = self.lane_of.get(&look.lane) {
                 self.lanes[lane].feeding = Feeding::Rests;
-                self.is_low(lane);
+                self.note_if_low(lane);
             }
         }
     }
@@ -117,7 +115,7 @@ impl Schedule {
         if of.more.is_none() {
             of.more = Some(behind);
             self.more.insert(lane);
-            self.is_low(lane);
+            self.note_if_low(lane);
         }
     }
 
@@ -136,7 +134,7 @@ impl Schedule {
         (of.more, of.begun) = (Some(WalkStart::default()), None);
         of.passed |= of.feeding == Feeding::Asked;
         self.more.insert(lane);
-        self.is_low(lane);
+        self.note_if_low(lane);
     }
 
     /// Where a flow of which rows were left has few here, its lane is fed from the beginning.
@@ -150,7 +148,7 @@ impl Schedule {
     }
 
     /// Notes whether a lane runs low, and has more in the database.
-    pub(super) fn is_low(&mut self, lane: usize) {
+    pub(super) fn note_if_low(&mut self, lane: usize) {
         let per_lane = self.per_lane();
         let of = &mut self.lanes[lane];
         if of.more.is_some() && of.feeding == Feeding::Rests && of.can_go() <= per_lane / 2 {
@@ -166,9 +164,10 @@ impl Schedule {
     }
 
     /// Whether a row is left in the database since it is for a stranger, and half of all headers are.
-    fn leaves_strangers(&mut self, lane: usize, header: &Header, rooms: &mut dyn Rooms) -> bool {
-        let leaves =
-            self.counts.strange >= self.capacity.headers / 2 && self.meet(header, rooms) && self.is_new(header);
+    fn note_left_stranger(&mut self, lane: usize, header: &Header, rooms: &mut dyn Rooms) -> bool {
+        let leaves = self.counts.for_strangers >= self.capacity.headers / 2
+            && self.is_for_stranger(header, rooms)
+            && self.is_new(header);
         if leaves {
             self.left_strangers.insert(lane);
         }
@@ -177,22 +176,22 @@ impl Schedule {
 
     /// Has the lanes fed from the beginning of which rows for strangers were left, once few of these are here.
     pub(super) fn bring_strangers(&mut self) {
-        if self.counts.strange < self.capacity.headers / 4 {
+        if self.counts.for_strangers < self.capacity.headers / 4 {
             for lane in std::mem::take(&mut self.left_strangers) {
                 self.begin_again(lane);
             }
         }
     }
 
-    /// Whether the flow of a row has as many headers here as one may have that cannot go.
-    pub(super) fn has_many_for(&self, header: &Header) -> bool {
+    /// How many headers of the flow of a row are here.
+    pub(super) fn headers_for(&self, header: &Header) -> usize {
         let (lane, destination) = (self.lane_of.get(&header.lane), self.destination_of.get(&header.destination));
         let flow = lane.zip(destination).and_then(|(lane, destination)| self.flow_of.get(&(*lane, *destination)));
-        flow.is_some_and(|flow| self.flows[*flow].queue.len() >= MOST_PARKED)
+        flow.map_or(0, |flow| self.flows[*flow].queue.len())
     }
 
     /// Whether a row is left in the database since its flow, which is parked, has many here.
-    pub(super) fn is_left(&mut self, lane: usize, header: &Header) -> bool {
+    pub(super) fn note_left(&mut self, lane: usize, header: &Header) -> bool {
         let Some(&destination) = self.destination_of.get(&header.destination) else { return false };
         let Some(&flow) = self.flow_of.get(&(lane, destination)) else { return false };
         let of = &mut self.flows[flow];

@@ -27,7 +27,7 @@ pub(super) struct Flight {
     /// The number of its lane.
     pub(super) lane: usize,
     /// Since when it is in flight, where its destination was a stranger then.
-    pub(super) strange_since: Option<Instant>,
+    pub(super) stranger_since: Option<Instant>,
 }
 
 impl Flights {

@@ -22,23 +22,23 @@ pub(super) struct LaneState {
     /// The flows that can go, by the rank of their first message.
     pub(super) open: BTreeSet<(Rank, usize)>,
     /// The same of destinations that have never answered.
-    pub(super) strange: BTreeSet<(Rank, usize)>,
+    pub(super) open_to_strangers: BTreeSet<(Rank, usize)>,
     /// Its place among the lanes of its channel, while it has an open flow.
     pub(super) turn: Option<Turn>,
     /// Its place among those with flows of strangers.
     pub(super) strangers_turn: Option<StrangersTurn>,
     /// Whether it has its turn just now.
     pub(super) in_turn: bool,
-    /// What it may still send before others have their turns. Below zero: a debt.
+    /// What it may still send before others have their turns, in messages. Below zero: a debt.
     pub(super) credit: i64,
     /// Headers here, those of them whose flow can go, and of these those for destinations that have never answered.
     pub(super) here: usize,
     pub(super) ready: usize,
-    pub(super) strangers: usize,
+    pub(super) ready_for_strangers: usize,
     /// Its flows.
     pub(super) flows: usize,
     pub(super) in_flight: usize,
-    /// The place up to which all of its rows are known. None: all of them are.
+    /// The place in the database up to which it was looked at. None: all of its rows are known.
     pub(super) more: Option<WalkStart>,
     /// When it was last looked at from the beginning. None: it is to be.
     pub(super) begun: Option<Instant>,
@@ -53,14 +53,14 @@ impl LaneState {
             name,
             channel,
             open: BTreeSet::new(),
-            strange: BTreeSet::new(),
+            open_to_strangers: BTreeSet::new(),
             turn: None,
             strangers_turn: None,
             in_turn: false,
             credit: 0,
             here: 0,
             ready: 0,
-            strangers: 0,
+            ready_for_strangers: 0,
             flows: 0,
             in_flight: 0,
             more: None,
@@ -72,12 +72,12 @@ impl LaneState {
 
     /// The flows that can go, of strangers or of others.
     pub(super) fn flows_that_go(&mut self, of_strangers: bool) -> &mut BTreeSet<(Rank, usize)> {
-        if of_strangers { &mut self.strange } else { &mut self.open }
+        if of_strangers { &mut self.open_to_strangers } else { &mut self.open }
     }
 
     /// How many headers here may go. Those for strangers may hide others: they count where all are for one destination.
     pub(super) fn can_go(&self) -> usize {
-        if self.flows > 1 { self.ready - self.strangers } else { self.ready }
+        if self.flows > 1 { self.ready - self.ready_for_strangers } else { self.ready }
     }
 
     /// Whether it has nothing here, and little in flight: it waits for no turn.
@@ -121,9 +121,9 @@ pub(super) enum FlowState {
     /// It takes part in the turns of its lane, or in those of strangers.
     Open,
     /// Its destination has no room. It waits there, at this place. `closed`: for other than answers.
-    Parked { place: u64, closed: bool },
+    Parked { ticket: u64, closed: bool },
     /// Its first message waits for bytes, at this place.
-    Heavy { place: u64 },
+    Heavy { ticket: u64 },
 }
 
 /// Where a row is.
@@ -142,8 +142,8 @@ pub(super) struct Counts {
     pub(super) here: usize,
     /// Those behind the gates of their keys.
     pub(super) behind_gates: usize,
-    /// Those for destinations that have never answered, but for the next.
-    pub(super) strange: usize,
+    /// Those for destinations that have never answered, without those that count as closed.
+    pub(super) for_strangers: usize,
     /// Those that are parked with destinations that take nothing for now.
     pub(super) closed: usize,
 }

@@ -6,9 +6,9 @@ use outbox_schema::{Header, Lane, MessageId, Revision, WalkStart};
 use tokio::time::Instant;
 
 use super::Schedule;
-use super::keys::{KeyName, key_of};
+use super::keys::key_of;
 use super::lane::{Feeding, Spot};
-use super::parking::ASK_AGAIN;
+use super::parking::{ASK_AGAIN, MOST_PARKED};
 use super::rooms::{Rooms, Standing};
 
 /// How many lanes with a backlog a look may be told to pass over.
@@ -31,7 +31,7 @@ pub struct Added {
 /// What a look may claim at once, unseen, without breaking a rule.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Unseen {
-    /// The most rows. None: a look may not claim.
+    /// The most rows. 0: a look may not claim.
     pub up_to: usize,
     /// Rows in flight, and rows that are not free to go.
     pub known: Vec<MessageId>,
@@ -71,7 +71,7 @@ impl Schedule {
         let (mut added, per_lane) = (Added::default(), self.per_lane());
         for header in page {
             match self.lane_of.get(&header.lane).copied() {
-                Some(lane) if self.knows_of(lane, &header) => added.passed_over += 1,
+                Some(lane) if self.note_behind(lane, &header) => added.passed_over += 1,
                 Some(lane) if self.lanes[lane].here >= per_lane && self.is_new(&header) => {
                     self.leave_row(lane, &header, seen);
                     added.passed_over += 1;
@@ -83,7 +83,7 @@ impl Schedule {
     }
 
     /// Takes in the first `each` rows of each priority of some lanes: a step of the round over all lanes.
-    pub fn met(&mut self, step: &[Header], each: u32, rooms: &mut dyn Rooms, now: Instant) -> Added {
+    pub fn add_lanes(&mut self, step: &[Header], each: u32, rooms: &mut dyn Rooms, now: Instant) -> Added {
         let mut added = Added::default();
         for lane in step.chunk_by(|one, other| one.lane == other.lane) {
             let (by, before) = (By::Round { alone: lane.len() == 1 }, added.new);
@@ -96,7 +96,7 @@ impl Schedule {
             let is_in_flight = |row: &Header| matches!(self.known.get(&row.id), Some((_, Spot::InFlight)));
             // All that is behind these may be unknown.
             if added.new > before || self.lanes[number].more.is_some() || lane.iter().all(is_in_flight) {
-                let behind = lane.iter().map(place).fold(WalkStart::default(), |earlier, place| place.or(earlier));
+                let behind = lane.iter().map(behind).fold(WalkStart::default(), |earlier, place| place.or(earlier));
                 self.leave(number, behind);
             }
         }
@@ -105,7 +105,7 @@ impl Schedule {
 
     /// Takes in the first rows of ordering keys. What has no place is met again, with all that is behind it in its key: the round over
     /// all keys never ends.
-    pub fn heads(&mut self, step: Vec<Header>, rooms: &mut dyn Rooms, now: Instant) -> Added {
+    pub fn add_keys(&mut self, step: Vec<Header>, rooms: &mut dyn Rooms, now: Instant) -> Added {
         let (mut added, mut stopped) = (Added::default(), HashSet::new());
         for header in step {
             let (id, key) = (header.id, key_of(&header));
@@ -168,20 +168,16 @@ impl Schedule {
             return false;
         }
         // The round over all keys meets it again.
-        if let Some(key) = key_of(&header)
-            && (!self.has_place_for_key(lane, &key)
-                || self.has_many_for(&header)
-                    && matches!(rooms.standing(&key.0, &header.destination, now), Standing::Closed { .. }))
-        {
+        if header.key.is_some() && !self.has_place_for_key(&header, rooms, now) {
             return false;
         }
-        let stranger = self.meet(&header, rooms);
+        let stranger = self.is_for_stranger(&header, rooms);
         if stranger && lane.is_none() {
             if let Standing::Closed { until } = rooms.standing(&header.lane.channel, &header.destination, now) {
                 self.leave_until(until.unwrap_or(now), now);
                 return false;
             }
-            if self.counts.strange >= self.part_of_strangers(by, header.revision == Revision(0)) {
+            if self.counts.for_strangers >= self.part_of_strangers(by, header.revision == Revision(0)) {
                 self.skipped |= header.key.is_none();
                 return false;
             }
@@ -201,19 +197,20 @@ impl Schedule {
         true
     }
 
-    /// Whether another row of a key finds a place. Rows behind gates have a quarter of all, and those before them a half, so that they
-    /// leave places for rows without a key; and one lane has no more of that half than is left.
-    fn has_place_for_key(&self, lane: Option<usize>, key: &KeyName) -> bool {
-        let most = self.capacity.headers;
-        if self.keys.contains_key(key) {
-            self.counts.behind_gates < most / 4
-        } else {
-            lane.map_or(0, |lane| self.lanes[lane].here) + self.keys.len() < most / 2
-        }
+    /// Whether a row with a key finds a place. Rows behind gates have a quarter of all, and those before them a half: so they leave
+    /// places for rows without a key. One flow has no more of that half than is left, and few where its destination takes nothing.
+    fn has_place_for_key(&self, header: &Header, rooms: &mut dyn Rooms, now: Instant) -> bool {
+        let (most, flow) = (self.capacity.headers, self.headers_for(header));
+        let is_closed = |of| matches!(of, Standing::Closed { .. });
+        let has_place = match key_of(header).and_then(|key| self.keys.get(&key)) {
+            Some(_) => self.counts.behind_gates < most / 4,
+            None => flow + self.keys.len() < most / 2,
+        };
+        has_place && (flow < MOST_PARKED || !is_closed(rooms.standing(&header.lane.channel, &header.destination, now)))
     }
 
     /// Whether the destination of a row has never answered.
-    pub(super) fn meet(&self, header: &Header, rooms: &mut dyn Rooms) -> bool {
+    pub(super) fn is_for_stranger(&self, header: &Header, rooms: &mut dyn Rooms) -> bool {
         match self.destination_of.get(&header.destination) {
             Some(known) => self.destinations[*known].stranger,
             None => rooms.is_stranger(&header.destination),
@@ -225,7 +222,7 @@ impl Schedule {
     }
 
     /// Whether a row lies behind the place of its lane: the lane is fed with it later.
-    fn knows_of(&mut self, lane: usize, header: &Header) -> bool {
+    fn note_behind(&mut self, lane: usize, header: &Header) -> bool {
         let of = &mut self.lanes[lane];
         let behind = of.more.is_some_and(|more| more.is_before(header.priority.into(), header.at, header.id.0));
         of.passed |= behind && of.feeding == Feeding::Asked;
@@ -239,7 +236,7 @@ impl Schedule {
     }
 
     /// What a look may claim at once: all that may wait here is of the lanes that it passes over, and there is room for all that it
-    /// may find.
+    /// may find. Such a look goes beside no claim of what [`Schedule::take`] chose: each would use the same room.
     pub fn unseen(&self, rooms: &mut dyn Rooms, now: Instant) -> Unseen {
         if self.more.len() > MOST_PASSED_OVER || self.counts.closed > 0 || !self.heavy.is_empty() {
             return Unseen::default();
@@ -264,7 +261,7 @@ impl Schedule {
 
     /// Whether rows were left in the database since the last call of which nothing here tells. Only another round over all lanes, or a
     /// look from the beginning, finds them.
-    pub fn skipped(&mut self) -> bool {
+    pub fn take_skipped(&mut self) -> bool {
         std::mem::take(&mut self.skipped)
     }
 
@@ -281,7 +278,7 @@ impl Schedule {
 }
 
 /// Behind a row.
-pub(super) fn place(header: &Header) -> WalkStart {
+pub(super) fn behind(header: &Header) -> WalkStart {
     WalkStart::behind(i16::from(header.priority), header.at, header.id.0)
 }
 

@@ -3,9 +3,10 @@
 //! The database shows due rows by their *headers*. Here they wait for their turn, in memory, and [`Schedule::take`] says which are
 //! claimed next. It knows no database and no clock: it is told what was found, what becomes of messages, and the time.
 //!
-//! **Whose message goes next?** Channels take turns, and within a channel its *lanes*: its tenants. A turn is 4 messages, or 64 KiB.
-//! A lane that had nothing here goes before those that wait for their next turn. Within a lane the message of the highest priority
-//! goes first, and of these the one due for longest, among those that can go.
+//! **Whose message goes next?** Channels take turns, and within a channel its *lanes*: its tenants. A turn is 4 credits: a message
+//! costs one, and one more for each full 16 KiB. A lane that had nothing here, and little in flight, goes before those that wait for
+//! their next turn. Within a lane the message of the highest priority goes first, and of these the one due for longest, among those
+//! that can go.
 //!
 //! **Why not mine?** [`Schedule::why_not`] says it for a message that is here:
 //! - Its destination has no room: what that has in flight is what it may have, or it takes nothing for now. The message is parked with
@@ -18,11 +19,17 @@
 //!
 //! What is not here waits in the database. Memory is bounded, whatever is due: a lane notes the *place* up to which all of its rows
 //! are known, and is fed behind it as it runs low. Rows of others that found no place make another round over all lanes necessary
-//! ([`Schedule::skipped`]).
+//! ([`Schedule::take_skipped`]).
 //!
-//! **Invariant:** a row is here once, or in flight, never both. It leaves flight with its mark, so that no other claim can have it.
+//! **Invariant:** a row is here once, or in flight, never both. It leaves flight with its mark, or when its claim is refused, so that
+//! no other claim can have it.
+//!
+//! Read `rooms` (what is asked of destinations), `lane` (what a lane and its flows are), `ring` (turns) and `turns` (a take) first.
+//! Then how headers come and go: `looks`, `feeding`, `buffer`, `keys` and `fate`. The rest is what holds messages back: `parking`,
+//! `flight` (slots and bytes) and `strangers`. `said` tells all that to people.
 
 mod buffer;
+mod destination;
 mod fate;
 mod feeding;
 mod flight;
@@ -45,11 +52,11 @@ use outbox_schema::{Header, Lane, MessageId, Revision};
 use slab::Slab;
 use tokio::time::Instant;
 
+use self::destination::Destination;
 use self::flight::Flights;
 use self::keys::{Gate, KeyName};
 use self::lane::{Counts, Flow, LaneState, Spot};
 pub use self::looks::{Added, Shows, Unseen};
-use self::parking::Destination;
 use self::ring::{Channel, Turns};
 pub use self::rooms::{Capacity, Rooms, Standing};
 pub use self::said::{Waiting, WhyNot};
@@ -76,7 +83,7 @@ pub struct Schedule {
     /// When destinations are asked again.
     alarms: BTreeSet<(Instant, usize)>,
     /// Destinations of which something may have changed since the last take.
-    stirred: Vec<usize>,
+    changed: Vec<usize>,
     flights: Flights,
     strangers: Strangers,
     counts: Counts,
@@ -87,7 +94,7 @@ pub struct Schedule {
     left_strangers: BTreeSet<usize>,
     turns: Turns,
     /// A counter: places are given in its order.
-    placed: u64,
+    tickets: u64,
     /// Whether rows were left in the database of which nothing here tells, and when such rows may go that had to wait.
     skipped: bool,
     left_until: Option<Instant>,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use outbox_schema::Header;
 use tokio::time::Instant;
 
-/// The order within a lane: the highest priority first, then the longest due.
+/// The order within a lane: the highest priority first, then the longest due, in microseconds of the database's clock.
 pub(super) type Rank = (u8, i64, i64);
 
 /// The rank of a row.
@@ -30,8 +30,8 @@ pub(super) struct StrangersTurn {
     /// Whether the lane has more than one message here.
     pub(super) many: bool,
     /// A number that is higher for a lane that came later.
-    pub(super) place: u64,
-    /// Since when its message is due, where that was never tried.
+    pub(super) ticket: u64,
+    /// Since when its message is due, where that was never tried: in microseconds of the database's clock.
     pub(super) untried: Option<i64>,
 }
 
@@ -44,16 +44,16 @@ pub(super) struct Channel {
     lanes: BTreeMap<Turn, usize>,
     fresh_in_a_row: u32,
     /// Lanes with flows of strangers: those with one message here, and those with more.
-    strange: [BTreeMap<u64, usize>; 2],
+    of_strangers: [BTreeMap<u64, usize>; 2],
     /// Those of them whose message was never tried, and their turns, by the time since which it is due.
     pub(super) untried: BTreeMap<(i64, u64), StrangersTurn>,
-    strange_picks: usize,
+    stranger_picks: usize,
 }
 
 /// Where a lane comes in among others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// It had nothing here, or goes on with a turn for which it had to wait.
+    /// It had nothing here and little in flight, or goes on with a turn for which it had to wait.
     Fresh,
     /// It goes on with a turn that was cut short.
     First,
@@ -85,7 +85,7 @@ impl Channel {
 
     /// Whether no lane has anything that can go to strangers.
     pub(super) fn has_no_strangers(&self) -> bool {
-        self.strange.iter().all(BTreeMap::is_empty)
+        self.of_strangers.iter().all(BTreeMap::is_empty)
     }
 
     /// Gives a lane its place, which is that of its first message where lanes take no turns.
@@ -118,34 +118,34 @@ impl Channel {
     }
 
     /// Gives a lane its place among those with flows of strangers.
-    pub(super) fn enter_strange(&mut self, lane: usize, turn: StrangersTurn) -> StrangersTurn {
-        self.strange[usize::from(turn.many)].insert(turn.place, lane);
+    pub(super) fn enter_strangers(&mut self, lane: usize, turn: StrangersTurn) -> StrangersTurn {
+        self.of_strangers[usize::from(turn.many)].insert(turn.ticket, lane);
         if let Some(at) = turn.untried {
-            self.untried.insert((at, turn.place), turn);
+            self.untried.insert((at, turn.ticket), turn);
         }
         turn
     }
 
-    pub(super) fn leave_strange(&mut self, turn: StrangersTurn) {
+    pub(super) fn leave_strangers(&mut self, turn: StrangersTurn) {
         if let Some(at) = turn.untried {
-            self.untried.remove(&(at, turn.place));
+            self.untried.remove(&(at, turn.ticket));
         }
-        self.strange[usize::from(turn.many)].remove(&turn.place);
+        self.of_strangers[usize::from(turn.many)].remove(&turn.ticket);
     }
 
     /// The lane whose stranger is tried next: by turns the newest that was never tried, and the one that is here longest.
     /// So a new receiver that works is behind none that is silent or fails. Of the latter, lanes with many messages and with one take
     /// turns.
-    pub(super) fn next_strange(&mut self) -> Option<usize> {
-        self.strange_picks += 1;
-        if self.strange_picks.is_multiple_of(2)
+    pub(super) fn next_stranger(&mut self) -> Option<usize> {
+        self.stranger_picks += 1;
+        if self.stranger_picks.is_multiple_of(2)
             && let Some((_, &turn)) = self.untried.last_key_value()
         {
-            return self.strange[usize::from(turn.many)].get(&turn.place).copied();
+            return self.of_strangers[usize::from(turn.many)].get(&turn.ticket).copied();
         }
-        let many = self.strange_picks / 2 % 2;
-        let first = if self.strange[many].is_empty() { 1 - many } else { many };
-        self.strange[first].first_key_value().map(|(_, &lane)| lane)
+        let many = self.stranger_picks / 2 % 2;
+        let first = if self.of_strangers[many].is_empty() { 1 - many } else { many };
+        self.of_strangers[first].first_key_value().map(|(_, &lane)| lane)
     }
 }
 
@@ -156,7 +156,7 @@ pub(super) struct Turns {
     pub(super) take: u64,
     /// The channel that had the last turn, and that of the last stranger.
     pub(super) channel: usize,
-    pub(super) strange_channel: usize,
+    pub(super) stranger_channel: usize,
     /// Turns since that of a stranger.
     pub(super) since_stranger: u32,
     /// Whether there was more than one lane since the last take, and until when slots are kept for others.

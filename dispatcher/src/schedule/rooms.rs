@@ -38,7 +38,7 @@ pub trait Rooms {
     /// The most messages that strangers have in flight, all together, while others want slots.
     fn budget_of_strangers(&mut self) -> usize;
 
-    /// How many messages may be claimed unseen, whichever their destination is: they may come on top of its room. None where one takes
+    /// How many messages may be claimed unseen, whichever their destination is: they may come on top of its room. 0 where one takes
     /// nothing for now, or is kept to a number or a rate that the settings say.
     fn room_for_anyone(&mut self, now: Instant) -> usize;
 

@@ -11,7 +11,7 @@ use super::lane::{FlowState, Spot};
 /// What waits, and what is in flight.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// Lanes with something here or in flight.
+    /// Lanes with something here, in flight, or known to wait in the database.
     pub lanes: usize,
     /// Lanes of which the database has more than is here.
     pub lanes_with_more: usize,
@@ -27,7 +27,7 @@ pub struct Waiting {
     pub bytes: u64,
     /// Messages in flight to strangers.
     pub strangers_in_flight: usize,
-    /// Headers that can not go now, by the reason.
+    /// Headers that are here and rows that are held, by why they have not gone.
     pub why: BTreeMap<WhyNot, usize>,
 }
 
@@ -73,7 +73,7 @@ impl WhyNot {
 }
 
 impl Schedule {
-    /// Why a message that is here does not go. None: it is not here.
+    /// Why a message that is here, held or in flight does not go. None: nothing is known of it.
     pub fn why_not(&self, id: MessageId) -> Option<WhyNot> {
         if self.held.contains_key(&id) {
             return Some(WhyNot::Held);
@@ -142,7 +142,7 @@ impl Schedule {
     /// What waits, and what is in flight. It looks at all flows.
     pub fn waiting(&self) -> Waiting {
         let mut why = BTreeMap::new();
-        for (number, flow) in self.flows.iter() {
+        for (number, flow) in &self.flows {
             *why.entry(self.why_not_of(number)).or_default() += flow.queue.len();
         }
         let others = [(WhyNot::Key, self.counts.behind_gates), (WhyNot::Held, self.held.len())];
@@ -151,7 +151,7 @@ impl Schedule {
             lanes: self.lanes.len(),
             lanes_with_more: self.more.len(),
             headers: self.counts.here,
-            of_strangers: self.counts.strange,
+            of_strangers: self.counts.for_strangers,
             of_closed: self.counts.closed,
             in_flight: self.flights.len(),
             bytes: self.flights.bytes(),

@@ -1,14 +1,14 @@
 //! How many messages strangers have in flight, all together. A stranger is a destination that has never answered.
 //!
-//! Strangers never hold more than their slots: a half of all while others want some, and else all but an eighth. Their budget is
-//! how many may go beside each other. While more wait than have a place in the budget, a message that got no answer for
-//! [`PATIENCE`] gives its place up. It stays on the wire, and holds its slot. Where some do so, the budget is a third of the
-//! slots that are left, and one at least. So silent strangers take ever fewer slots each second, and before they have all, the
-//! first of them have timed out. The newest stranger that was never tried goes with every other pick: with 32 slots or more and a
-//! timeout of 10 s, it waits for two seconds at most.
+//! Strangers never hold more than their slots: a half of all while others want some, or their budget where that is more, and
+//! else all but an eighth. Their budget is how many may go beside each other. While more wait than have a place in the budget,
+//! a message that got no answer for [`PATIENCE`] gives its place up. It stays on the wire, and holds its slot. Where some do
+//! so, the budget is a third of the slots that are left, and one at least. So silent strangers take ever fewer slots each
+//! second, and before they have all, the first of them have timed out. The newest stranger that was never tried goes with every
+//! other pick: with 32 slots or more and a timeout of 10 s, it waits for two seconds at most.
 //!
-//! The second counts from the choice. Nobody says before the answer whether a connection is open and something was sent: so one that
-//! is still being opened holds its place no longer than a silent one, and no less long.
+//! That second counts from the choice: claiming, connecting and waiting for the answer are all part of it. Nobody says before the
+//! answer whether a connection is open, so connecting does not count apart. One that is never open holds no place longer either.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -115,9 +115,9 @@ impl Schedule {
             self.destinations[destination].alarm = None;
             self.unpark(destination, now);
         }
-        for destination in std::mem::take(&mut self.stirred) {
+        for destination in std::mem::take(&mut self.changed) {
             let Some(of) = self.destinations.get_mut(destination) else { continue };
-            of.stirred = false;
+            of.changed = false;
             let stranger = rooms.is_stranger(&of.name);
             self.learn(destination, stranger);
             (0..TRIED).for_each(|_| self.unpark(destination, now));
@@ -131,7 +131,7 @@ impl Schedule {
         }
     }
 
-    /// Whether messages for strangers wait for a place in their budget.
+    /// Whether messages for strangers wait for their turn, which their budget may delay, or for bytes.
     pub fn strangers_wait(&self) -> bool {
         let is_stranger = |flow: &usize| self.destinations[self.flows[*flow].destination].stranger;
         self.channels.iter().any(|channel| !channel.has_no_strangers()) || self.heavy.values().any(is_stranger)
@@ -170,7 +170,7 @@ impl Schedule {
         let entry = go(self);
         self.lanes[lane].in_turn = was_in_turn;
         self.enter(lane, entry);
-        self.is_low(lane);
+        self.note_if_low(lane);
         self.end_lane_if_over(lane);
     }
 
@@ -199,8 +199,8 @@ impl Schedule {
     fn stranger(&mut self, take: &mut Take<'_>) -> bool {
         let mut next = None;
         for _ in 0..self.channels.len() {
-            self.turns.strange_channel = (self.turns.strange_channel + 1) % self.channels.len();
-            next = self.channels[self.turns.strange_channel].next_strange();
+            self.turns.stranger_channel = (self.turns.stranger_channel + 1) % self.channels.len();
+            next = self.channels[self.turns.stranger_channel].next_stranger();
             if next.is_some() {
                 break;
             }
@@ -208,10 +208,10 @@ impl Schedule {
         let Some(lane) = next else { return false };
         let of = &mut self.lanes[lane];
         if let Some(turn) = of.strangers_turn.take() {
-            self.channels[of.channel].leave_strange(turn);
+            self.channels[of.channel].leave_strangers(turn);
         }
         self.in_turn(lane, |schedule| {
-            while let Some(&(_, flow)) = schedule.lanes[lane].strange.first() {
+            while let Some(&(_, flow)) = schedule.lanes[lane].open_to_strangers.first() {
                 match schedule.try_flow(flow, take) {
                     Go::Now => break,
                     Go::NoPlace => {
@@ -226,8 +226,8 @@ impl Schedule {
         true
     }
 
-    /// The first message that waits for bytes goes, where it fits by now. True: look again. It went, was parked, or takes part in turns
-    /// again.
+    /// The first message that waits for bytes goes, where it fits by now. True: look again. It went, was parked, or takes part in
+    /// turns again.
     fn take_heavy(&mut self, take: &mut Take<'_>, budget: usize) -> bool {
         let Some((_, &flow)) = self.heavy.first_key_value() else { return false };
         let Flow { lane, destination, ref queue, .. } = self.flows[flow];
@@ -253,7 +253,7 @@ impl Schedule {
         let go = self.go(flow, take.rooms, take.now);
         match go {
             Go::Now => self.fly(flow, take.now, &mut take.batch),
-            Go::Heavy => self.is_heavy(flow),
+            Go::Heavy => self.make_heavy(flow),
             Go::Parked | Go::NoPlace => {}
         }
         go
@@ -308,7 +308,7 @@ impl Schedule {
             of.credit -= 1 + i64::try_from(header.bytes / BYTES).unwrap_or(i64::MAX);
             self.strangers.others_want(now);
         }
-        self.flights.begin(Flight { header: header.clone(), lane, strange_since: stranger.then_some(now) });
+        self.flights.begin(Flight { header: header.clone(), lane, stranger_since: stranger.then_some(now) });
         batch.push(header);
     }
 }

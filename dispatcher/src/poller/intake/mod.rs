@@ -246,9 +246,9 @@ impl Intake {
         }
         let stirred = self.destinations.stirred();
         if stirred.all {
-            self.schedule.stir_all();
+            self.schedule.destinations_changed();
         } else {
-            stirred.names.iter().for_each(|name| self.schedule.stirred(name));
+            stirred.names.iter().for_each(|name| self.schedule.destination_changed(name));
         }
         if let Some(held) = self.in_flight.on_hold(&mut self.now.on_hold) {
             self.schedule.free(self.now.held.difference(&held).copied());
@@ -419,7 +419,7 @@ impl Intake {
                 if let Some((claim, messages)) = claimed {
                     let got: HashSet<MessageId> = messages.iter().map(Message::id).collect();
                     let claimed = headers.into_iter().filter(|header| got.contains(&header.id)).collect();
-                    self.schedule.took(claimed, &mut rooms, now);
+                    self.schedule.add_claimed(claimed, &mut rooms, now);
                     drop(rooms);
                     self.attention.rouse();
                     self.now.proof.nothing_due = false;
@@ -442,17 +442,17 @@ impl Intake {
                 self.schedule.add(headers, Shows::Newest, &mut rooms, now)
             }
             Seen::Lanes(RingStep { headers, next }) => {
-                let added = self.schedule.met(&headers, EACH, &mut rooms, now);
+                let added = self.schedule.add_lanes(&headers, EACH, &mut rooms, now);
                 let schedule = &mut self.schedule;
-                self.now.looks.stepped(next, || schedule.skipped());
+                self.now.looks.stepped(next, || schedule.take_skipped());
                 added
             }
             Seen::Keys(RingStep { headers, next }) => {
-                let added = self.schedule.heads(headers, &mut rooms, now);
+                let added = self.schedule.add_keys(headers, &mut rooms, now);
                 self.now.looks.stepped_along_keys(next, added.new > 0 || self.now.proof.void);
                 added
             }
-            Seen::Fed { lanes, limit, headers } => self.schedule.fed(&lanes, limit, headers, &mut rooms, now),
+            Seen::Fed { lanes, limit, headers } => self.schedule.add_fed(&lanes, limit, headers, &mut rooms, now),
             Seen::Deferred(deferred) => {
                 drop(rooms);
                 report_deferred(&deferred);
@@ -467,7 +467,7 @@ impl Intake {
             self.now.proof.nothing_due = false;
         }
         self.now.unknown.append(&mut added.unknown_channel);
-        if !self.now.looks.is_backlog() && self.schedule.skipped() {
+        if !self.now.looks.is_backlog() && self.schedule.take_skipped() {
             self.now.looks.begin_backlog();
         }
         self.now.looks.conclude(self.schedule.has_more());

@@ -117,7 +117,7 @@ impl Bench {
 
     /// The first rows of some keys.
     pub(super) fn heads(&mut self, step: impl IntoIterator<Item = Header>) -> Added {
-        let added = self.schedule.heads(step.into_iter().collect(), &mut self.rooms, self.now);
+        let added = self.schedule.add_keys(step.into_iter().collect(), &mut self.rooms, self.now);
         self.schedule.check();
         added
     }
@@ -156,7 +156,7 @@ impl Bench {
         for id in ids {
             let destination = self.flying.remove(&id).expect("a message in flight");
             *self.rooms.in_flight.get_mut(&*destination).expect("it has some in flight") -= 1;
-            self.schedule.stirred(&destination);
+            self.schedule.destination_changed(&destination);
         }
     }
 
@@ -200,18 +200,18 @@ impl Schedule {
     pub(super) fn check(&self) {
         let mut counts = Counts::default();
         let mut here: BTreeMap<usize, (usize, usize, usize, usize)> = BTreeMap::new();
-        for (number, flow) in self.flows.iter() {
+        for (number, flow) in &self.flows {
             assert!(!flow.queue.is_empty(), "an empty flow is over");
             let headers = flow.queue.len();
             counts.here += headers;
             let closed = matches!(flow.state, FlowState::Parked { closed: true, .. });
             counts.closed += if closed { headers } else { 0 };
-            counts.strange += if flow.stranger && !closed { headers } else { 0 };
+            counts.for_strangers += if flow.stranger && !closed { headers } else { 0 };
             let of_lane = here.entry(flow.lane).or_default();
             of_lane.0 += headers;
             of_lane.3 += 1;
             let lane = &self.lanes[flow.lane];
-            let listed = if flow.stranger { &lane.strange } else { &lane.open };
+            let listed = if flow.stranger { &lane.open_to_strangers } else { &lane.open };
             let entry = (*flow.queue.first_key_value().expect("it has one").0, number);
             assert_eq!(listed.contains(&entry), flow.state == FlowState::Open, "{flow:?}");
             let of = &self.destinations[flow.destination];
@@ -221,8 +221,8 @@ impl Schedule {
                     of_lane.1 += headers;
                     of_lane.2 += if flow.stranger { headers } else { 0 };
                 }
-                FlowState::Parked { place, .. } => assert_eq!(of.parked.get(&place), Some(&number)),
-                FlowState::Heavy { place } => assert_eq!(self.heavy.get(&place), Some(&number)),
+                FlowState::Parked { ticket, .. } => assert_eq!(of.parked.get(&ticket), Some(&number)),
+                FlowState::Heavy { ticket } => assert_eq!(self.heavy.get(&ticket), Some(&number)),
             }
             for (rank, header) in &flow.queue {
                 assert_eq!(self.known.get(&header.id).map(|known| known.1), Some(Spot::Flow(number, *rank)));
@@ -235,24 +235,24 @@ impl Schedule {
         }
         assert_eq!(counts, self.counts);
         assert!(counts.here <= self.capacity.headers, "too many headers");
-        for (number, lane) in self.lanes.iter() {
+        for (number, lane) in &self.lanes {
             let counted = here.get(&number).copied().unwrap_or_default();
-            assert_eq!((lane.here, lane.ready, lane.strangers, lane.flows), counted);
+            assert_eq!((lane.here, lane.ready, lane.ready_for_strangers, lane.flows), counted);
             assert_eq!(lane.open.is_empty(), lane.turn.is_none());
-            assert_eq!(lane.strange.is_empty(), lane.strangers_turn.is_none());
+            assert_eq!(lane.open_to_strangers.is_empty(), lane.strangers_turn.is_none());
             assert!(!lane.in_turn && (!lane.is_over() || self.left_strangers.contains(&number)));
             assert_eq!(lane.more.is_some(), self.more.contains(&number));
         }
         assert_eq!(self.flights.keeps_bytes(), !self.heavy.is_empty(), "bytes are kept for a message that waits");
-        for (_, lane) in self.lanes.iter() {
-            let first = lane.strange.first().and_then(|(_, flow)| self.flows[*flow].queue.values().next());
+        for (_, lane) in &self.lanes {
+            let first = lane.open_to_strangers.first().and_then(|(_, flow)| self.flows[*flow].queue.values().next());
             let untried = first.filter(|header| header.revision == Revision(0)).map(|header| header.at);
             assert_eq!(lane.strangers_turn.and_then(|turn| turn.untried), untried);
         }
         let untried = self.lanes.iter().filter_map(|(_, lane)| lane.strangers_turn?.untried).count();
         assert_eq!(untried, self.channels.iter().map(|channel| channel.untried.len()).sum::<usize>());
         assert_eq!(self.known.len(), counts.here + self.flights.len());
-        for (number, destination) in self.destinations.iter() {
+        for (number, destination) in &self.destinations {
             assert!(!destination.flows.is_empty());
             assert!(destination.parked.is_empty() || destination.alarm.is_some(), "nobody would ask it again");
             assert_eq!(

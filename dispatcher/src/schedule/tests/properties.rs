@@ -51,7 +51,7 @@ proptest! {
             let due = left.values().filter(|row| !flying.contains(&row.id.0));
             let (keyed, others): (Vec<Header>, Vec<Header>) = due.cloned().partition(|row| row.key.is_some());
             bench.add(keyed.into_iter().take(20));
-            bench.schedule.met(&by_lane(others), 8, &mut bench.rooms, bench.now);
+            bench.schedule.add_lanes(&by_lane(others), 8, &mut bench.rooms, bench.now);
             let batch = bench.take_headers(16);
             for row in &batch {
                 let first_of_key = |other: &&Header| row.key.is_some() && other.key == row.key;

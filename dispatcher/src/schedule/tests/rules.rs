@@ -212,7 +212,7 @@ fn rows_amid_more_of_strangers_of_their_own_tenant_than_a_lane_may_have_here_are
         let behind = lanes[0].behind;
         let page = rows.iter().filter(|row| behind.is_before(row.priority.into(), row.at, row.id.0));
         let page: Vec<_> = page.take(limit as usize).cloned().collect();
-        bench.schedule.fed(&lanes, limit, page, &mut bench.rooms, bench.now);
+        bench.schedule.add_fed(&lanes, limit, page, &mut bench.rooms, bench.now);
     }
     assert!(found);
 }
@@ -223,10 +223,10 @@ fn of_the_keys_of_a_closed_destination_a_part_is_here_and_the_round_over_them_br
     bench.rooms.closed.insert("down".to_owned(), None);
     let rows: Vec<_> = (1..=20_000).map(|id| keyed(id, "down", &format!("k{id}"))).collect();
     for _ in 0..3 {
-        bench.schedule.heads(rows.clone(), &mut bench.rooms, bench.now);
+        bench.schedule.add_keys(rows.clone(), &mut bench.rooms, bench.now);
         assert!(bench.take(64).is_empty());
     }
-    let again = bench.schedule.heads(rows, &mut bench.rooms, bench.now);
+    let again = bench.schedule.add_keys(rows, &mut bench.rooms, bench.now);
     assert_eq!(again.new, 0, "{again:?}");
 }
 
@@ -405,13 +405,13 @@ fn strangers_have_a_part_of_the_buffer_and_those_never_tried_a_larger_one() {
     bench.rooms.strangers = (1..=400).map(|id| format!("s{id}")).collect();
     let added = bench.add((1..=100).map(|id| row(id, &format!("s{id}"))));
     assert_eq!((added.new, added.passed_over), (40, 60));
-    assert!(bench.schedule.skipped() && !bench.schedule.skipped());
+    assert!(bench.schedule.take_skipped() && !bench.schedule.take_skipped());
     let untried: Vec<_> = (101..=200).map(|id| row(id, &format!("s{id}"))).collect();
     let tried = untried.iter().cloned().map(|header| Header { revision: Revision(1), ..header });
     assert_eq!(bench.look(tried, Shows::Newest).new, 10);
     assert_eq!(bench.look(untried, Shows::Newest).new, 30, "the rest of a half of the buffer");
     let step: Vec<Header> = (301..=310).map(|id| row(id, &format!("s{id}"))).collect();
-    assert_eq!(bench.schedule.met(&step, 8, &mut bench.rooms, bench.now).new, 0);
+    assert_eq!(bench.schedule.add_lanes(&step, 8, &mut bench.rooms, bench.now).new, 0);
     assert_eq!(bench.add((1000..1110).map(|id| row(id, "known"))).new, 16, "what one lane may have here");
 }
 
@@ -423,11 +423,11 @@ fn a_stranger_that_takes_nothing_is_left_in_the_database_until_it_opens() {
     bench.rooms.closed.insert("down".to_owned(), Some(opens));
     assert_eq!(bench.add([row(1, "down")]).passed_over, 1);
     bench.take(64);
-    assert!(!bench.schedule.skipped());
+    assert!(!bench.schedule.take_skipped());
     assert_eq!(bench.schedule.next_opening(), Some(opens));
     bench.now = opens;
     bench.take(64);
-    assert!(bench.schedule.skipped());
+    assert!(bench.schedule.take_skipped());
 }
 
 #[test]
@@ -440,7 +440,7 @@ fn rows_for_closed_destinations_are_a_quarter_of_the_buffer_at_most() {
     assert_eq!((waiting.of_closed, waiting.headers), (40, 40));
     bench.now += Duration::from_secs(1);
     bench.take(64);
-    assert!(bench.schedule.skipped());
+    assert!(bench.schedule.take_skipped());
 }
 
 #[test]
@@ -448,13 +448,13 @@ fn what_does_not_fit_is_passed_over_and_asked_for_again() {
     let mut bench = Bench::of(Capacity { slots: 4, bytes: 1 << 20, headers: 100 });
     let added = bench.add((1..=50).map(|id| row(id, "a")));
     assert_eq!((added.new, added.passed_over), (8, 42));
-    assert!(bench.schedule.has_more() && !bench.schedule.skipped());
+    assert!(bench.schedule.has_more() && !bench.schedule.take_skipped());
     assert_eq!(bench.add([row(60, "a")]).passed_over, 1, "it is behind the place of its lane");
     let mut taken = bench.take(64);
     let (asked, limit) = bench.schedule.hungry(bench.now).expect("it runs low");
     assert_eq!((asked[0].behind, limit), (WalkStart::default(), 8));
     let page = (5..=12).map(|id| row(id, "a")).collect();
-    bench.schedule.fed(&asked, limit, page, &mut bench.rooms, bench.now);
+    bench.schedule.add_fed(&asked, limit, page, &mut bench.rooms, bench.now);
     bench.schedule.check();
     while !taken.is_empty() {
         bench.finish(taken);
@@ -462,7 +462,7 @@ fn what_does_not_fit_is_passed_over_and_asked_for_again() {
     }
     let (asked, limit) = bench.schedule.hungry(bench.now).expect("it runs low");
     assert_eq!(asked[0].behind, WalkStart::behind(0, 12, 12));
-    bench.schedule.fed(&asked, limit, vec![row(13, "a")], &mut bench.rooms, bench.now);
+    bench.schedule.add_fed(&asked, limit, vec![row(13, "a")], &mut bench.rooms, bench.now);
     assert!(!bench.schedule.has_more(), "fewer than asked for: there is no more");
     assert_eq!(bench.take(64), [13]);
 }
@@ -480,7 +480,7 @@ fn a_lane_that_is_fed_for_long_is_fed_from_the_beginning_now_and_then() {
             from_the_beginning.push(second);
         }
         let page = (next..next + 8).map(|id| row(id, "a")).collect();
-        bench.schedule.fed(&asked, limit, page, &mut bench.rooms, bench.now);
+        bench.schedule.add_fed(&asked, limit, page, &mut bench.rooms, bench.now);
         (next, bench.now) = (next + 8, bench.now + Duration::from_secs(1));
     }
     assert_eq!(from_the_beginning, [5, 10]);
@@ -493,7 +493,7 @@ fn a_row_that_comes_while_its_lane_is_looked_at_is_not_forgotten() {
     bench.take(64);
     let (asked, limit) = bench.schedule.hungry(bench.now).expect("it runs low");
     bench.add([row(30, "a")]);
-    bench.schedule.fed(&asked, limit, vec![], &mut bench.rooms, bench.now);
+    bench.schedule.add_fed(&asked, limit, vec![], &mut bench.rooms, bench.now);
     assert!(bench.schedule.has_more(), "that look did not see it");
 }
 
@@ -502,7 +502,7 @@ fn rows_that_cannot_go_do_not_hide_others_of_their_lane() {
     let mut bench = Bench::new(512);
     bench.rooms.closed.insert("down".to_owned(), None);
     let met: Vec<Header> = (1..=8).map(|id| row_to(id, "a", "down")).collect();
-    bench.schedule.met(&met, 8, &mut bench.rooms, bench.now);
+    bench.schedule.add_lanes(&met, 8, &mut bench.rooms, bench.now);
     let all: Vec<Header> = (1..=5000).map(|id| row_to(id, "a", "down")).chain([row_to(6000, "a", "up")]).collect();
     for _ in 0..20 {
         if bench.take(512) == [6000] {
@@ -510,7 +510,7 @@ fn rows_that_cannot_go_do_not_hide_others_of_their_lane() {
             return;
         }
         let Some((asked, limit)) = bench.schedule.hungry(bench.now) else { continue };
-        bench.schedule.fed(&asked, limit, page_of(&all, &asked[0], limit), &mut bench.rooms, bench.now);
+        bench.schedule.add_fed(&asked, limit, page_of(&all, &asked[0], limit), &mut bench.rooms, bench.now);
         bench.schedule.check();
     }
     panic!("it was not found");
@@ -529,9 +529,9 @@ fn a_repeat_is_dropped_and_a_later_revision_takes_the_place_of_an_earlier_one() 
     assert_eq!(bench.add([edited.clone(), row(1, "a")]).new, 1);
     assert_eq!(bench.take_headers(64), [edited]);
     assert_eq!(bench.add([row(1, "a")]).new, 0, "it is in flight");
-    assert!(!bench.schedule.skipped());
+    assert!(!bench.schedule.take_skipped());
     bench.add([Header { revision: Revision(3), ..row(1, "a") }]);
-    assert!(bench.schedule.skipped(), "it is found again once it is marked");
+    assert!(bench.schedule.take_skipped(), "it is found again once it is marked");
 }
 
 #[test]
@@ -539,7 +539,7 @@ fn rows_of_a_lane_that_finds_no_place_make_another_round_necessary() {
     let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 16 });
     let added = bench.add((1..=20).map(|id| row(id, &format!("t{id}"))));
     assert_eq!((added.new, added.passed_over), (16, 4));
-    assert!(bench.schedule.skipped() && !bench.schedule.skipped());
+    assert!(bench.schedule.take_skipped() && !bench.schedule.take_skipped());
 }
 
 #[test]
@@ -557,7 +557,7 @@ fn a_row_that_is_held_goes_once_it_is_free() {
 #[test]
 fn what_was_claimed_unseen_is_in_flight_and_a_refused_row_is_found_again() {
     let mut bench = Bench::new(64);
-    bench.schedule.took(vec![row(1, "a")], &mut bench.rooms, bench.now);
+    bench.schedule.add_claimed(vec![row(1, "a")], &mut bench.rooms, bench.now);
     assert_eq!(bench.add([row(1, "a")]).new, 0);
     assert_eq!(bench.schedule.in_flight(), 1);
     bench.schedule.refused(MessageId(1));
@@ -655,16 +655,16 @@ fn a_claim_that_does_not_return_a_row_makes_room_at_its_destination_at_once() {
 #[test]
 fn rows_left_in_the_database_for_a_closed_destination_are_looked_for_when_it_opens_or_all_may_have_changed() {
     let mut bench = Bench::of(Capacity { slots: 64, bytes: 1 << 20, headers: 160 });
-    let opens = bench.now + Duration::from_secs(3600);
+    let opens = bench.now + Duration::from_hours(1);
     bench.rooms.closed = (1..=100).map(|id| (format!("d{id}"), Some(opens))).collect();
     bench.add((1..=100).map(|id| row(id, &format!("d{id}"))));
     for _ in 0..5 {
         bench.take(64);
-        assert!(!bench.schedule.skipped(), "each round would find them as they are");
+        assert!(!bench.schedule.take_skipped(), "each round would find them as they are");
         bench.now += Duration::from_secs(1);
     }
-    bench.schedule.stir_all();
-    assert!(bench.schedule.skipped());
+    bench.schedule.destinations_changed();
+    assert!(bench.schedule.take_skipped());
     bench.now = opens;
     bench.take(64);
     bench.add((1..=100).map(|id| row(id, &format!("d{id}"))));
@@ -675,16 +675,16 @@ fn a_lane_that_is_to_be_fed_from_the_beginning_is_so_after_the_look_that_was_und
     let mut bench = Bench::new(512);
     bench.rooms.closed.insert("down".to_owned(), None);
     let all: Vec<Header> = (1..=400).map(|id| row_to(id, "a", "down")).collect();
-    bench.schedule.met(&all[..8], 8, &mut bench.rooms, bench.now);
+    bench.schedule.add_lanes(&all[..8], 8, &mut bench.rooms, bench.now);
     bench.take(512);
     let (asked, _) = bench.schedule.hungry(bench.now).expect("it runs low");
-    bench.schedule.fed(&asked, 256, page_of(&all, &asked[0], 256), &mut bench.rooms, bench.now);
+    bench.schedule.add_fed(&asked, 256, page_of(&all, &asked[0], 256), &mut bench.rooms, bench.now);
     assert_eq!(bench.schedule.waiting().headers, 256, "the rest is left");
     let (asked, limit) = bench.schedule.hungry(bench.now).expect("it runs low");
     bench.rooms.closed.clear();
-    bench.schedule.stirred("down");
+    bench.schedule.destination_changed("down");
     assert_eq!(bench.take(512).len(), 256);
-    bench.schedule.fed(&asked, limit, vec![row_to(401, "a", "up")], &mut bench.rooms, bench.now);
+    bench.schedule.add_fed(&asked, limit, vec![row_to(401, "a", "up")], &mut bench.rooms, bench.now);
     bench.take(512);
     let (asked, _) = bench.schedule.hungry(bench.now).expect("rows were left");
     assert!(asked[0].behind.is_beginning());
@@ -722,6 +722,15 @@ fn keyed_rows_of_one_destination_leave_places_for_others() {
 }
 
 #[test]
+fn keyed_rows_find_a_place_however_many_strangers_of_their_tenant_wait() {
+    let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 160 });
+    bench.rooms.strangers = (1..=80).map(|id| format!("s{id}")).collect();
+    let step: Vec<_> = (1..=80).map(|id| row_to(id, "a", &format!("s{id}"))).collect();
+    assert_eq!(bench.schedule.add_lanes(&step, 100, &mut bench.rooms, bench.now).new, 80);
+    assert_eq!(bench.heads([keyed(100, "a", "k")]).new, 1);
+}
+
+#[test]
 fn keyed_rows_of_many_lanes_leave_places_for_rows_without_a_key() {
     let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 160 });
     bench.heads((1..=320).map(|id| keyed(id, &format!("t{id}"), &format!("k{id}"))));
@@ -756,7 +765,7 @@ fn a_stranger_that_waits_for_bytes_keeps_them_while_it_waits_for_its_place_in_th
     assert!(bench.take(64).is_empty());
     assert_eq!(bench.schedule.why_not(MessageId(1)), Some(WhyNot::Bytes));
     // The only place is taken, and by then there are enough bytes.
-    bench.schedule.took(vec![of(2, "s2", 1)], &mut bench.rooms, bench.now);
+    bench.schedule.add_claimed(vec![of(2, "s2", 1)], &mut bench.rooms, bench.now);
     bench.flying(2, "s2");
     bench.finish([10]);
     bench.add([of(12, "c", 450)]);
@@ -787,7 +796,7 @@ fn a_row_that_is_found_amid_a_round_over_rows_in_flight_is_noted() {
     let taken = bench.take(64);
     bench.schedule.clear();
     let step: Vec<Header> = taken.iter().map(|id| row(*id, "a")).collect();
-    bench.schedule.met(&step, 8, &mut bench.rooms, bench.now);
+    bench.schedule.add_lanes(&step, 8, &mut bench.rooms, bench.now);
     assert!(bench.schedule.has_more());
 }
 

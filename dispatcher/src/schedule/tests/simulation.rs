@@ -383,7 +383,7 @@ impl World {
         match (one.call, one.answer.expect("it was carried out")) {
             (Call::Look { from, unseen }, Answer::Looked { headers, claimed }) => {
                 self.unseen = self.unseen.max(claimed.len());
-                self.schedule.took(claimed.clone(), &mut self.receivers, now);
+                self.schedule.add_claimed(claimed.clone(), &mut self.receivers, now);
                 self.fly(&claimed);
                 self.send(&claimed);
                 if current && claimed.is_empty() {
@@ -394,11 +394,11 @@ impl World {
                 }
             }
             (Call::Lanes { counts, .. }, Answer::Lanes { headers, next }) if current => {
-                self.schedule.met(&headers, EACH, &mut self.receivers, now);
+                self.schedule.add_lanes(&headers, EACH, &mut self.receivers, now);
                 if !self.backlog || !counts {
                     return;
                 }
-                let whole_round = next.is_none() && !self.schedule.skipped();
+                let whole_round = next.is_none() && !self.schedule.take_skipped();
                 self.ring = next;
                 if whole_round && !self.schedule.has_more() {
                     self.check_round();
@@ -420,7 +420,7 @@ impl World {
                             .collect::<Vec<_>>()
                     );
                 }
-                self.schedule.heads(headers.clone(), &mut self.receivers, now);
+                self.schedule.add_keys(headers.clone(), &mut self.receivers, now);
                 if std::env::var("TRACE").is_ok() {
                     eprintln!(
                         "aftr {:?} {:?}",
@@ -438,7 +438,7 @@ impl World {
                 self.check_keys(&headers);
             }
             (Call::Feed { asked, limit }, Answer::Headers(headers)) if current => {
-                self.schedule.fed(&asked, limit, headers, &mut self.receivers, now);
+                self.schedule.add_fed(&asked, limit, headers, &mut self.receivers, now);
             }
             (Call::Claim { rows }, Answer::Headers(claimed)) => {
                 for row in rows.iter().filter(|row| !claimed.contains(row)) {
@@ -455,7 +455,7 @@ impl World {
                 } else {
                     self.receivers.closed.insert(row.destination.to_string(), now + Duration::from_millis(20));
                 }
-                self.schedule.stirred(&row.destination);
+                self.schedule.destination_changed(&row.destination);
                 self.begin(Call::Mark { row, again: !accepted });
             }
             (Call::Mark { row, again }, Answer::Marked) => {
@@ -477,7 +477,7 @@ impl World {
         let added = self.schedule.add(headers, Shows::AllUpTo(seen), &mut self.receivers, now);
         if self.backlog {
             self.behind = start_at(moment);
-        } else if self.schedule.skipped() || added.passed_over > 0 {
+        } else if self.schedule.take_skipped() || added.passed_over > 0 {
             (self.backlog, self.ring) = (true, None);
             self.behind = start_at(moment);
         } else {
