@@ -61,8 +61,8 @@ pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTarg
 pub use message_selection::{CountedGroups, MESSAGE_GROUPS, MessageGroup, MessageSelection};
 pub use messages::{MessageFilter, MessagePage, MessageSummary};
 pub use operations::{
-    Action, Because, Change, Field, Left, OperationEntry, OperationPage, OperationStatus, Operations, Ordered, Outcome,
-    Part, Sent, Stopped, fields,
+    Action, Because, Change, Left, OperationEntry, OperationPage, OperationStatus, Operations, Ordered, Outcome, Sent,
+    Stopped,
 };
 pub use port::{ByHand, Desk};
 pub use preview::Preview;

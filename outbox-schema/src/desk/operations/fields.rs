@@ -4,18 +4,19 @@ use super::Action;
 
 /// A field of an outcome in JSON.
 #[derive(Debug, Clone, Copy)]
-pub struct Field {
+pub(super) struct Field {
     /// Its name.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// The part of the outcome that it is.
-    pub part: Part,
-    /// What it says.
-    pub says: &'static str,
+    pub(super) part: Part,
+    /// What it says, for OpenAPI.
+    #[cfg_attr(not(feature = "openapi"), expect(dead_code, reason = "only OpenAPI describes it"))]
+    pub(super) says: &'static str,
 }
 
 /// A part of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub(super) enum Part {
     /// The id of the entry in the audit.
     AuditId,
     /// How many messages were selected.
@@ -65,7 +66,7 @@ const fn count(name: &'static str, says: &'static str) -> Field {
 }
 
 /// The fields of the outcome of an action, in their order.
-pub fn fields(action: Action) -> &'static [Field] {
+pub(super) fn fields(action: Action) -> &'static [Field] {
     match action {
         Action::Redrive => {
             const {

@@ -21,7 +21,6 @@ pub use action::Action;
 pub(super) use carry::carry;
 pub use change::Change;
 pub use entry::{OperationEntry, OperationPage, OperationStatus, Ordered, Stopped};
-pub use fields::{Field, Part, fields};
 pub use operations::Operations;
 pub(super) use operations::stop;
 pub use outcome::{Because, Left, Outcome, Sent};

@@ -237,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    /// Orders as release 0.1.0 and the ones before this kept them in their rows, with what their batches changed.
+    /// Orders as releases before this one kept them in their rows, with what their batches changed.
     fn kept_before() -> [(Action, Value); 8] {
         let remaining = json!({"as_of_us": 17, "after": 5, "come_to": 3});
         let filter = json!({"filter": {"channel": "hook", "until": "2026-05-01T14:00:00Z"}});

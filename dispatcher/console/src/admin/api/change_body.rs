@@ -12,7 +12,7 @@ use super::{Office, Problem};
 /// A change of many messages: what is done, to which messages, and how.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
-pub enum ChangeBody {
+pub(super) enum ChangeBody {
     /// Makes dead letters due again.
     Redrive(RedriveBody),
     /// Sends delivered messages again.

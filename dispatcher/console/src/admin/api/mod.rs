@@ -26,7 +26,6 @@ pub(crate) mod wake;
 mod words;
 
 pub use change::request_for;
-pub use change_body::ChangeBody;
 pub use check::CheckQuery;
 pub use checks::Checks;
 pub use destinations::DestinationQuery;
@@ -39,8 +38,7 @@ pub use ordering_keys::OrderingKeyFilter;
 pub(crate) use problem::checked;
 pub use problem::{Kind, Problem};
 pub use requests::{
-    Authored, ByKey, ClearBody, CountBody, EditAllBody, EditBody, Page, PauseBody, PruneBody, PurgeBody, RedriveBody,
-    ReplayBody, UndoBody, WaitingBody, kept_for, pause_length,
+    Authored, ByKey, ClearBody, CountBody, EditBody, Page, PauseBody, PruneBody, kept_for, pause_length,
 };
 pub(crate) use routes::{changes, hints, questions};
 pub(crate) use sight::Sight;

@@ -115,7 +115,7 @@ pub struct EditBody {
 /// The dead letters to redrive, and the pace.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RedriveBody {
+pub(super) struct RedriveBody {
     /// The dead letters to redrive.
     pub selection: Selection,
     /// Redrive only this many, those with the lowest ids.
@@ -134,7 +134,7 @@ pub struct RedriveBody {
 /// The delivered messages to replay, and how.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ReplayBody {
+pub(super) struct ReplayBody {
     /// The delivered messages to replay.
     pub selection: MessageSelection,
     /// Whether the receiver gets new idempotency keys. Otherwise it gets those of the messages repeated, and may recognise
@@ -163,7 +163,7 @@ pub struct ReplayBody {
 /// The dead letters to edit, and the change, the same for each.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct EditAllBody {
+pub(super) struct EditAllBody {
     /// The dead letters to edit.
     pub selection: Selection,
     /// What changes in each. Payloads stay.
@@ -176,7 +176,7 @@ pub struct EditAllBody {
 /// The messages to cancel, or to retry.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct WaitingBody {
+pub(super) struct WaitingBody {
     /// The messages that wait.
     pub selection: MessageSelection,
     /// The author of the change.
@@ -187,7 +187,7 @@ pub struct WaitingBody {
 /// The dead letters to delete.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PurgeBody {
+pub(super) struct PurgeBody {
     /// The dead letters to delete.
     pub selection: Selection,
     /// The author of the purge.
@@ -198,7 +198,7 @@ pub struct PurgeBody {
 /// The redrive or the replay to undo.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UndoBody {
+pub(super) struct UndoBody {
     /// Its entry in the audit: the `audit_id` of what it did.
     pub operation: i64,
     /// The author of the undo.
