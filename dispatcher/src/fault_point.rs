@@ -45,7 +45,7 @@ pub fn reach(_: Point) -> impl Future<Output = ()> {
 }
 
 #[cfg(feature = "fault-points")]
-pub(crate) use armed::reach;
+pub use armed::reach;
 
 #[cfg(feature = "fault-points")]
 mod armed {
@@ -57,6 +57,9 @@ mod armed {
     use super::{DIRECTORY, Point};
 
     /// Does what the file of this point says, if there is one: `stop`, `kill`, `panic` or `hang`.
+    ///
+    /// # Panics
+    /// Where the file says so.
     pub async fn reach(point: Point) {
         let Some(action) = disarm(point) else { return };
         match action.trim() {
