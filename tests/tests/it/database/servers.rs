@@ -95,7 +95,9 @@ async fn a_server_ends_with_a_killed_test_process() {
         std::future::pending::<()>().await;
     }
     let mut tests = Command::new(std::env::current_exe().unwrap());
-    tests.args(["--exact", "servers::a_server_ends_with_a_killed_test_process", "--nocapture"]).env(HOLD, "1");
+    tests
+        .args(["--exact", "database::servers::a_server_ends_with_a_killed_test_process", "--nocapture"])
+        .env(HOLD, "1");
     let mut tests = tests.stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
     let mut lines = BufReader::new(tests.stderr.take().unwrap()).lines();
     let server = loop {

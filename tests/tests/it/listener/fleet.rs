@@ -23,7 +23,7 @@ async fn a_fleet_ends_with_a_killed_test_process() {
         std::future::pending::<()>().await;
     }
     let mut tests = Command::new(std::env::current_exe().unwrap());
-    tests.args(["--exact", "fleet::a_fleet_ends_with_a_killed_test_process", "--nocapture"]).env(HOLD, "1");
+    tests.args(["--exact", "listener::fleet::a_fleet_ends_with_a_killed_test_process", "--nocapture"]).env(HOLD, "1");
     let mut tests = tests.stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
     let mut lines = BufReader::new(tests.stderr.take().unwrap()).lines();
     let replica = loop {
