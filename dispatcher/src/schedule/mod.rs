@@ -40,87 +40,11 @@ mod parking;
 mod ring;
 mod rooms;
 mod said;
+mod schedule;
 mod strangers;
-#[cfg(test)]
-mod tests;
 mod turns;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::Arc;
-
-use outbox_schema::{Header, Lane, MessageId, Revision};
-use slab::Slab;
-use tokio::time::Instant;
-
-use self::destination::Destination;
-use self::flight::Flights;
-use self::keys::{Gate, KeyName};
-use self::lane::{Counts, Flow, LaneState, Spot};
 pub use self::looks::{Added, Shows, Unseen};
-use self::ring::{Channel, Turns};
 pub use self::rooms::{Capacity, Rooms, Standing};
 pub use self::said::{Waiting, WhyNot};
-use self::strangers::Strangers;
-
-/// Headers of due rows, and whose turn it is.
-#[derive(Debug, Default)]
-pub struct Schedule {
-    capacity: Capacity,
-    /// Where each row is that is here or in flight.
-    known: HashMap<MessageId, (Revision, Spot)>,
-    /// Rows that are not free to go, and their headers where a look has met them.
-    held: HashMap<MessageId, Option<Header>>,
-    channels: Vec<Channel>,
-    lanes: Slab<LaneState>,
-    lane_of: HashMap<Lane, usize>,
-    flows: Slab<Flow>,
-    flow_of: HashMap<(usize, usize), usize>,
-    destinations: Slab<Destination>,
-    destination_of: HashMap<Arc<str>, usize>,
-    keys: HashMap<KeyName, Gate>,
-    /// Flows whose first message waits for bytes. The first of them has the reservation.
-    heavy: BTreeMap<u64, usize>,
-    /// When destinations are asked again.
-    alarms: BTreeSet<(Instant, usize)>,
-    /// Destinations of which something may have changed since the last take.
-    changed: Vec<usize>,
-    flights: Flights,
-    strangers: Strangers,
-    counts: Counts,
-    /// Lanes of which the database has more than is here, and those of them that run low.
-    more: BTreeSet<usize>,
-    hungry: VecDeque<usize>,
-    /// Lanes of which rows for strangers were left in the database.
-    left_strangers: BTreeSet<usize>,
-    turns: Turns,
-    /// A counter: places are given in its order.
-    tickets: u64,
-    /// Whether rows were left in the database of which nothing here tells, and when such rows may go that had to wait.
-    skipped: bool,
-    left_until: Option<Instant>,
-}
-
-impl Schedule {
-    /// Nothing is here.
-    pub fn new(capacity: Capacity) -> Self {
-        Self { capacity, flights: Flights::new(capacity.slots, capacity.bytes), ..Self::default() }
-    }
-
-    /// A new term begins: all headers leave. What is in flight stays, and rows that are held stay held.
-    pub fn clear(&mut self) {
-        let old = std::mem::replace(self, Self::new(self.capacity));
-        self.held = old.held.into_keys().map(|id| (id, None)).collect();
-        (self.flights, self.strangers) = (old.flights, old.strangers);
-        self.flights.end_reservation();
-        for channel in old.channels {
-            self.channel(&channel.name, Some(channel.fair));
-        }
-        let flying: Vec<Header> = self.flights.iter().map(|flight| flight.header.clone()).collect();
-        for header in flying {
-            let lane = self.note_in_flight(&header);
-            if let Some(flight) = self.flights.get_mut(header.id) {
-                flight.lane = lane;
-            }
-        }
-    }
-}
+pub use schedule::Schedule;

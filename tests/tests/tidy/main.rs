@@ -37,7 +37,7 @@ const ALL: [&str; 7] = [
 
 /// What stands behind a port, and who puts it there.
 const CONCRETE: [&str; 7] =
-    ["PostgresStore", "MySqlStore", "SqliteStore", "RedisLease", "TableLease", "HttpAdapter", "FcmAdapter"];
+    ["PostgresStore", "MySqlStore", "SqliteStore", "RedisLease", "TableLease", "HttpChannel", "FcmChannel"];
 const WIRING: &str = "dispatcher/src/wiring.rs";
 
 fn root() -> PathBuf {
@@ -222,6 +222,26 @@ fn no_modules_of_the_dispatcher_need_each_other() {
         found.extend(rings::Crate::read(&format!("{package}/src/lib.rs"), &there).rings(&module));
     }
     none(&found, "modules that need each other: move what both need into one below them");
+}
+
+/// So the contents of a folder are found by the names of its files.
+#[test]
+fn a_mod_rs_of_the_program_declares_and_re_exports_only() {
+    let mut found = Vec::new();
+    for file in files("/mod.rs").iter().filter(|file| file.contains("/src/") && !file.starts_with("tests/")) {
+        let is_said = |line: &&str| !(line.trim_start().starts_with("//") || line.trim_start().starts_with("#["));
+        let code: String = text(file).lines().filter(is_said).collect::<Vec<_>>().join(" ");
+        for statement in code.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
+            let words: Vec<_> = statement.split_whitespace().skip_while(|word| word.starts_with("pub")).collect();
+            let is_path = words.first().is_some_and(|word| word.ends_with(')'));
+            if !matches!(words.get(usize::from(is_path)), Some(&"mod" | &"use")) {
+                found.push(format!("{file}: {}", statement.chars().take(60).collect::<String>()));
+            }
+        }
+    }
+    let is_of_tests = |file: &String| file.contains("/fixtures/") || file.contains("/tests/");
+    found.retain(|file| !is_of_tests(file));
+    none(&found, "code in a mod.rs: it belongs into a file of its name");
 }
 
 #[test]
