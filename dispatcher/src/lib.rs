@@ -1,6 +1,6 @@
-//! When a message goes out: terms, the loop, settings. The command line is a crate of its own, `outbox-cli`.
+//! When a message goes out: terms, the loop, the schedule. It knows neither the console (`outbox-console`) nor the command line.
 //!
-//! The way of a message is in four files of [`poller`]: `poll`, `claim`, `send` and `mark`.
+//! The way of a message is in five files of [`poller`]: `poll`, `intake`, `claim`, `send` and `mark`.
 
 mod backoff;
 pub mod channels;
