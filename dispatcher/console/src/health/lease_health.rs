@@ -29,9 +29,13 @@ impl LeaseHealth {
         Self { lease, home: Handle::current(), answering: Answering::new("the lease store did not answer in time") }
     }
 
-    /// Since when the store has not answered. None where it answered the last call.
+    /// Since when the store has not answered, and what the settings had better say. None where it answered the last call.
     pub fn trouble(&self) -> Option<Silence> {
-        self.answering.trouble()
+        let mut silence = self.answering.trouble()?;
+        if let Some(advice) = self.lease.advice() {
+            silence.why = format!("{}; {advice}", silence.why);
+        }
+        Some(silence)
     }
 }
 

@@ -8,5 +8,6 @@ mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+pub use connection::OutboxConnection;
+pub(super) use connection::StoredRow;
 use connection::sealed;
-pub use connection::{OutboxConnection, StoredRow};

@@ -4,4 +4,4 @@
 mod assets;
 
 pub(crate) use assets::routes;
-pub(crate) use assets::{Asset, ICON, OWN_SCRIPT, SCRIPT, STYLE};
+pub(crate) use assets::{ICON, OWN_SCRIPT, SCRIPT, STYLE};
