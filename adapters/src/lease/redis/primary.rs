@@ -46,6 +46,8 @@ pub(super) struct Primary {
     /// The index of the sentinel, or of the node, that is asked first: the last one that was right, or else the one after the last
     /// that was asked.
     turn: AtomicUsize,
+    /// The index of the one that answered last.
+    answered: AtomicUsize,
     /// The node to which a cluster sent the last call. It is forgotten with the first call that fails there.
     owner: Mutex<Option<ConnectionInfo>>,
     /// Whether a cluster has ever sent a call elsewhere.
@@ -64,6 +66,7 @@ impl Primary {
             silences,
             asked_why: Mutex::default(),
             turn: AtomicUsize::new(0),
+            answered: AtomicUsize::new(0),
             owner: Mutex::default(),
             is_cluster: AtomicBool::new(false),
         };
@@ -111,8 +114,7 @@ impl Primary {
         let moved = errors.find(|error| error.kind() == ErrorKind::Server(ServerErrorKind::Moved));
         let Some(moved) = moved.filter(|_| !matches!(self.address, Address::Sentinels(_))) else { return false };
         let named = self.named();
-        let asked =
-            self.owner().clone().unwrap_or_else(|| named[self.turn.load(Ordering::Relaxed) % named.len()].clone());
+        let asked = self.owner().clone().unwrap_or_else(|| named[self.answered.load(Ordering::Relaxed)].clone());
         let owner = moved.redirect_node().and_then(|(node, _)| node_named(node, &asked));
         self.is_cluster.store(true, Ordering::Relaxed);
         let is_named = owner.is_some();
@@ -120,11 +122,12 @@ impl Primary {
         is_named
     }
 
-    /// Takes note that a call failed. In a cluster the next one asks another of the nodes that the URL names.
+    /// Takes note that a call failed, perhaps twice. In a cluster the next one asks another of the nodes that the URL names: what
+    /// the last one says of the cluster may be old.
     pub(super) fn failed(&self) {
         if matches!(self.address, Address::Server(_) | Address::Cluster(_)) {
             *self.owner() = None;
-            self.turn.store((self.turn.load(Ordering::Relaxed) + 1) % self.named().len(), Ordering::Relaxed);
+            self.turn.store((self.answered.load(Ordering::Relaxed) + 1) % self.named().len(), Ordering::Relaxed);
         }
     }
 
@@ -185,6 +188,7 @@ impl Primary {
             match ask(&named[place]).await {
                 Ok(found) => {
                     self.turn.store(place, Ordering::Relaxed);
+                    self.answered.store(place, Ordering::Relaxed);
                     return Ok(found);
                 }
                 Err(why) => error = why,

@@ -63,7 +63,8 @@ fn with(text: &str, replacements: &[(&str, &str)]) -> String {
 #[test]
 fn each_block_for_a_shell_is_run_or_says_why_not() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
-    let sources = ["documents/documents.rs", "commands/demo.rs"].map(|file| std::fs::read_to_string(format!("{folder}/{file}")).unwrap());
+    let sources = ["documents/documents.rs", "commands/demo.rs"]
+        .map(|file| std::fs::read_to_string(format!("{folder}/{file}")).unwrap());
     for (name, page) in [("README.md", README), ("docs/deploy.md", DEPLOY)] {
         for (before, block) in blocks(page) {
             if let Some(test) = before.strip_prefix("<!-- run by ") {

@@ -6,6 +6,8 @@ use outbox_adapters::{Lease, RedisLease};
 use outbox_tests::conformance::lease::{LONG, SHARD, SOON, holder};
 use outbox_tests::eventually;
 use outbox_tests::servers::{Cluster, Redis};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -131,6 +133,35 @@ async fn a_node_that_does_not_answer_is_passed_over() {
     let leader = holder();
     assert!(answered("the next node is asked", async || lease.acquire(SHARD, &leader, LONG).await.ok()).await);
     cluster.nodes[silent].thaw();
+}
+
+/// Answers each command as a node does that was cut off from its cluster, and still sends clients to one that is dead.
+async fn cut_off() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut asked = [0; 4096];
+                while matches!(client.read(&mut asked).await, Ok(1..)) {
+                    if client.write_all(b"-MOVED 1 127.0.0.1:1\r\n").await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn a_node_that_sends_calls_to_a_dead_one_is_left_for_the_next() {
+    let cluster = Cluster::start().await;
+    let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", cut_off().await, cluster.nodes[0].port());
+    let (lease, leader) = (lease(&url, &outbox()), holder());
+    assert!(lease.acquire(SHARD, &leader, LONG).await.is_err(), "the first node was not asked");
+    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
 }
 
 #[tokio::test]
