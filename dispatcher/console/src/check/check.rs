@@ -235,21 +235,21 @@ async fn of_lease(subject: &Subject, outbox_id: Option<&str>) -> Finding {
     match lease.missing_rights().await {
         Ok(None) => {}
         Ok(Some(command)) => return Finding::failed("lease", &format!("{answers}; the user lacks rights: {command}")),
-        Err(error) => return Finding::failed("lease", &with_advice(error.to_string(), &*lease)),
+        Err(error) => return Finding::failed("lease", &with_advice(&error.to_string(), &*lease)),
     }
     let polls = match lease.current(Shard::default()).await {
         Ok(Some(held)) => format!("{} polls", replica_of(subject, &held.holder).await),
         Ok(None) if outbox_id.is_none() => "who polls is not known without the database".to_owned(),
         Ok(None) => "nobody polls".to_owned(),
-        Err(error) => return Finding::failed("lease", &with_advice(error.to_string(), &*lease)),
+        Err(error) => return Finding::failed("lease", &with_advice(&error.to_string(), &*lease)),
     };
     let finding = if lease.advice().is_some() { Finding::warning } else { Finding::ok };
-    finding("lease", &with_advice(format!("{answers}; {polls}"), &*lease))
+    finding("lease", &with_advice(&format!("{answers}; {polls}"), &*lease))
 }
 
 /// What was found, and what the settings had better say.
-fn with_advice(found: String, lease: &dyn Lease) -> String {
-    lease.advice().map_or(found.clone(), |advice| format!("{found}; {advice}"))
+fn with_advice(found: &str, lease: &dyn Lease) -> String {
+    lease.advice().map_or_else(|| found.to_owned(), |advice| format!("{found}; {advice}"))
 }
 
 /// A holder behind the name of its replica, where the replica has a row that this role may read.
