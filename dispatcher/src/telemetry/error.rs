@@ -14,7 +14,7 @@ pub enum TelemetryError {
     /// The value is not a log level.
     #[error(
         "the log level \"{value}\" is not understood ({reason}); it takes error, warn, info, debug or trace, or \
-         filters such as info,outbox_dispatcher=debug"
+         filters such as info,outbox=debug"
     )]
     Level {
         /// The value, from the settings or from `RUST_LOG`.

@@ -35,7 +35,7 @@ type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
 pub struct Settings<'a> {
     /// The format of log lines.
     pub log_format: LogFormat,
-    /// `info`, or filters such as `info,outbox_dispatcher=debug`. The environment variable `RUST_LOG` goes before it.
+    /// `info`, or filters such as `info,outbox=debug`. The environment variable `RUST_LOG` goes before it.
     pub log_level: Option<&'a str>,
     /// The base URL of an OTLP/HTTP collector. None: nothing is sent. Its headers come from the environment variable
     /// `OTEL_EXPORTER_OTLP_HEADERS`, and the share of kept traces from `OTEL_TRACES_SAMPLER`.

@@ -66,18 +66,20 @@ fn listed(servers: &[ConnectionInfo]) -> String {
 /// host of the node that was asked.
 pub(super) fn node_named(named: &str, asked: &ConnectionInfo) -> Option<ConnectionInfo> {
     let (host, port) = named.rsplit_once(':')?;
-    let port = port.parse().ok()?;
-    let addr = match asked.addr() {
-        ConnectionAddr::Tcp(own, _) => ConnectionAddr::Tcp(if host.is_empty() { own } else { host }.to_owned(), port),
-        ConnectionAddr::TcpTls { host: own, insecure, tls_params, .. } => ConnectionAddr::TcpTls {
-            host: if host.is_empty() { own } else { host }.to_owned(),
-            port,
-            insecure: *insecure,
-            tls_params: tls_params.clone(),
-        },
-        _ => return None,
+    let (ConnectionAddr::Tcp(own, _) | ConnectionAddr::TcpTls { host: own, .. }) = asked.addr() else { return None };
+    let host = if host.is_empty() { own } else { host };
+    Some(reached_as(asked, host.to_owned(), port.parse().ok()?))
+}
+
+/// A server elsewhere, reached as that one is: with its protection and its login.
+pub(super) fn reached_as(that: &ConnectionInfo, host: String, port: u16) -> ConnectionInfo {
+    let addr = match that.addr() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
+        }
+        _ => ConnectionAddr::Tcp(host, port),
     };
-    Some(asked.clone().set_addr(addr))
+    that.clone().set_addr(addr)
 }
 
 /// How the connections to a Redis are protected.

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, Role,
-    ServerErrorKind, TlsCertificates,
+    AsyncConnectionConfig, Client, ConnectionInfo, ErrorKind, RedisError, RedisResult, Role, ServerErrorKind,
+    TlsCertificates,
 };
 
 use tokio::sync::watch;
 
-use super::address::{Address, Sentinels, node_named};
+use super::address::{Address, Sentinels, node_named, reached_as};
 use super::turned_away;
 
 /// Bounds the making of a connection, and the wait for an answer. Callers set tighter bounds where they need them.
@@ -43,12 +43,11 @@ pub(super) struct Primary {
     silences: watch::Sender<()>,
     /// When the server was last asked why it takes no connection.
     asked_why: Mutex<Option<Instant>>,
-    /// The index of the sentinel, or of the node, that is asked first: the last one that was right, or else the one after the last
-    /// that was asked.
+    /// The index of the server of the URL that is asked first: of sentinels the last one that was right, or else the one after the
+    /// last that was asked.
     turn: AtomicUsize,
-    /// The index of the one that answered last.
-    answered: AtomicUsize,
-    /// The node to which a cluster sent the last call. It is forgotten with the first call that fails there.
+    /// Where calls go: the server that answered last, or the node to which it sent a call. It is forgotten with the first call that
+    /// fails, so that another one is asked: what a node says of its cluster may be old.
     owner: Mutex<Option<ConnectionInfo>>,
     /// Whether a cluster has ever sent a call elsewhere.
     is_cluster: AtomicBool,
@@ -66,7 +65,6 @@ impl Primary {
             silences,
             asked_why: Mutex::default(),
             turn: AtomicUsize::new(0),
-            answered: AtomicUsize::new(0),
             owner: Mutex::default(),
             is_cluster: AtomicBool::new(false),
         };
@@ -102,7 +100,10 @@ impl Primary {
         if let Some(owner) = owner {
             return connect(&self.client(owner)?).await.inspect_err(|_| self.failed());
         }
-        self.first_that_answers(|node| async { connect(&self.client(node.clone())?).await }).await
+        let ask = |node: &'_ ConnectionInfo| connect_to(self.client(node.clone()));
+        let (place, connection) = self.first_that_answers(ask).await?;
+        *self.owner() = Some(self.named()[place].clone());
+        Ok(connection)
     }
 
     /// Takes note of the node of a cluster that owns the key of a call, where the answer names it: the call had no effect, and is to
@@ -113,22 +114,16 @@ impl Primary {
         let mut errors = errors.iter().map(|(_, error)| RedisError::from(error.clone()));
         let moved = errors.find(|error| error.kind() == ErrorKind::Server(ServerErrorKind::Moved));
         let Some(moved) = moved.filter(|_| !matches!(self.address, Address::Sentinels(_))) else { return false };
-        let named = self.named();
-        let asked = self.owner().clone().unwrap_or_else(|| named[self.answered.load(Ordering::Relaxed)].clone());
-        let owner = moved.redirect_node().and_then(|(node, _)| node_named(node, &asked));
         self.is_cluster.store(true, Ordering::Relaxed);
-        let is_named = owner.is_some();
-        *self.owner() = owner;
-        is_named
+        let mut owner = self.owner();
+        let asked = owner.take().unwrap_or_else(|| self.named()[0].clone());
+        *owner = moved.redirect_node().and_then(|(node, _)| node_named(node, &asked));
+        owner.is_some()
     }
 
-    /// Takes note that a call failed, perhaps twice. In a cluster the next one asks another of the nodes that the URL names: what
-    /// the last one says of the cluster may be old.
+    /// Takes note that a call failed.
     pub(super) fn failed(&self) {
-        if matches!(self.address, Address::Server(_) | Address::Cluster(_)) {
-            *self.owner() = None;
-            self.turn.store((self.answered.load(Ordering::Relaxed) + 1) % self.named().len(), Ordering::Relaxed);
-        }
+        *self.owner() = None;
     }
 
     /// What the operator is to write, where the URL names one server and that belongs to a cluster.
@@ -171,12 +166,13 @@ impl Primary {
             return self.elected(known).await?.0.get_async_pubsub().await;
         }
         // Each node of a cluster passes on what is published at any.
-        self.first_that_answers(|node| async { self.client(node.clone())?.get_async_pubsub().await }).await
+        let ask = |node: &'_ ConnectionInfo| subscribe_to(self.client(node.clone()));
+        Ok(self.first_that_answers(ask).await?.1)
     }
 
-    /// Asks the servers of the URL, one after the other. A call that is given up here leaves the turn to the next server, so that
-    /// impatient callers reach all of them too.
-    async fn first_that_answers<'a, T, A>(&'a self, ask: impl Fn(&'a ConnectionInfo) -> A) -> RedisResult<T>
+    /// Asks the servers of the URL, one after the other. Returns the place of the first that answers, and its answer. The turn passes
+    /// to the one after it, also where a call is given up here, so that impatient callers reach all of them too.
+    async fn first_that_answers<'a, T, A>(&'a self, ask: impl Fn(&'a ConnectionInfo) -> A) -> RedisResult<(usize, T)>
     where
         A: Future<Output = RedisResult<T>>,
     {
@@ -186,11 +182,7 @@ impl Primary {
         for place in (0..named.len()).map(|offset| (first + offset) % named.len()) {
             self.turn.store((place + 1) % named.len(), Ordering::Relaxed);
             match ask(&named[place]).await {
-                Ok(found) => {
-                    self.turn.store(place, Ordering::Relaxed);
-                    self.answered.store(place, Ordering::Relaxed);
-                    return Ok(found);
-                }
+                Ok(answer) => return Ok((place, answer)),
                 Err(why) => error = why,
             }
         }
@@ -200,7 +192,9 @@ impl Primary {
     /// Asks one sentinel after the other for the primary, and then asks the primary whether it is one. A sentinel that
     /// was cut off still names the last primary that it knew.
     async fn elected(&self, known: &Sentinels) -> RedisResult<(Client, MultiplexedConnection)> {
-        self.first_that_answers(|sentinel| self.named_by(sentinel, known)).await
+        let (place, found) = self.first_that_answers(|sentinel| self.named_by(sentinel, known)).await?;
+        self.turn.store(place, Ordering::Relaxed);
+        Ok(found)
     }
 
     /// The primary that one sentinel names.
@@ -218,13 +212,7 @@ impl Primary {
         let named = tokio::time::timeout(TIMEOUT, asking).await.unwrap_or_else(|_| Err(timed_out()))?;
         let (host, port) =
             named.ok_or((ErrorKind::MasterNameNotFoundBySentinel, "no such service", known.service.clone()))?;
-        let addr = match sentinel.addr() {
-            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-                ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
-            }
-            _ => ConnectionAddr::Tcp(host, port),
-        };
-        let client = self.client(sentinel.clone().set_addr(addr).set_redis_settings(known.server.clone()))?;
+        let client = self.client(reached_as(sentinel, host, port).set_redis_settings(known.server.clone()))?;
         let mut connection = connect(&client).await?;
         match redis::cmd("ROLE").query_async(&mut connection).await? {
             Role::Primary { .. } => Ok((client, connection)),
@@ -263,6 +251,14 @@ fn tuned(info: ConnectionInfo, ttl: Duration) -> ConnectionInfo {
     let tcp = info.tcp_settings().clone().set_user_timeout(each * (PROBES + 1));
     let redis = info.redis_settings().clone().set_skip_set_lib_name();
     info.set_redis_settings(redis).set_tcp_settings(tcp.set_nodelay(true).set_keepalive(keepalive))
+}
+
+async fn connect_to(client: RedisResult<Client>) -> RedisResult<MultiplexedConnection> {
+    connect(&client?).await
+}
+
+async fn subscribe_to(client: RedisResult<Client>) -> RedisResult<PubSub> {
+    client?.get_async_pubsub().await
 }
 
 async fn connect(client: &Client) -> RedisResult<MultiplexedConnection> {

@@ -406,35 +406,7 @@ impl World {
                 }
             }
             (Call::Keys, Answer::Headers(headers)) if current => {
-                if std::env::var("TRACE").is_ok() {
-                    eprintln!(
-                        "keys {:?} {:?}",
-                        headers
-                            .iter()
-                            .map(|r| (r.id.0, r.revision.0, r.key.clone(), self.schedule.why_not(r.id)))
-                            .collect::<Vec<_>>(),
-                        self.schedule
-                            .keys
-                            .iter()
-                            .map(|(k, g)| (k.clone(), g.through, g.waiting.keys().collect::<Vec<_>>()))
-                            .collect::<Vec<_>>()
-                    );
-                }
                 self.schedule.add_keys(headers.clone(), &mut self.receivers, now);
-                if std::env::var("TRACE").is_ok() {
-                    eprintln!(
-                        "aftr {:?} {:?}",
-                        headers
-                            .iter()
-                            .map(|r| (r.id.0, r.revision.0, r.key.clone(), self.schedule.why_not(r.id)))
-                            .collect::<Vec<_>>(),
-                        self.schedule
-                            .keys
-                            .iter()
-                            .map(|(k, g)| (k.clone(), g.through, g.waiting.keys().collect::<Vec<_>>()))
-                            .collect::<Vec<_>>()
-                    );
-                }
                 self.check_keys(&headers);
             }
             (Call::Feed { asked, limit }, Answer::Headers(headers)) if current => {
