@@ -3,5 +3,5 @@
 use crate::kind::Kind;
 use crate::{fcm, http};
 
-/// Every kind of channel. A new one is a folder beside this file, and a word here.
+/// Every kind of channel. A new one is a folder beside this file, its `mod` in `lib.rs`, and a word here.
 pub const KINDS: &[&Kind] = &[&http::KIND, &fcm::KIND];

@@ -1,4 +1,4 @@
-//! Gives the ports their implementations: the one place that names stores, leases and adapters.
+//! Gives the ports their implementations: the one place that names stores and leases. Channels come from their kinds.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -12,7 +12,8 @@ use crate::retention::Retention;
 use crate::store::wire::millis_i64;
 
 /// A change of many messages, in the order of their ids. It goes in small batches with pauses between, so that deliveries go on
-/// beside it. The row of an operation keeps it in this form.
+/// beside it. The row of an operation keeps its fields beside those of the work: none may be named
+/// `remaining`, `schedule`, `after` or `done`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "there is one at a time")]

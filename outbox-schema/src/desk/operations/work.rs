@@ -168,7 +168,8 @@ impl Work {
             Change::Purge { .. } => each(connection, operation, &fit, &[&PURGE_ATTEMPTS, &PURGE], done).await?,
             Change::Undo { .. } | Change::Prune { .. } => {}
         }
-        done.last = batch.last().copied();
+        // The rest may be gone by now: what was reached stays reached.
+        done.last = batch.last().copied().or(done.last);
         Ok(Batch { come_to: batch.len() as u64, changed: done.changed, idle, last: remaining.is_over() })
     }
 

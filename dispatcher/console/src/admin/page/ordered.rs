@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::DeskError;
 use outbox_schema::desk::{Action, Change, OperationEntry, OperationStatus, Ordered, Outcome, Undoable};
 use outbox_schema::retention::Pruned;
 
 use super::fields::Fields;
 use super::parts::{Tone, lead_to, left, message, number};
 use super::{Reception, paths};
-use crate::admin::api::{Kind, Problem};
+use crate::admin::api::Problem;
 
 /// How long a form waits for the end of its change. Then the poller goes on, and the browser is led to the operation.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -24,11 +23,7 @@ pub(super) async fn ordered(
     sent: &Fields,
 ) -> Result<Result<Outcome, Response>, Problem> {
     let database = &reception.office.database;
-    let begun = database.begin(change, &sent.author().into_author(), PATIENCE).await.map_err(|error| match error {
-        DeskError::NothingToUndo(_) => Problem::new(Kind::NotThere, "no redrive or replay has that audit entry"),
-        DeskError::Database { .. } | DeskError::Elsewhere(_) => error.into(),
-    });
-    Ok(match begun? {
+    Ok(match database.begin(change, &sent.author().into_author(), PATIENCE).await? {
         Ordered::Over(done) => Ok(done),
         Ordered::Begun(id) => match database.operation(id).await? {
             Some(OperationEntry { status: OperationStatus::Done, result: Some(done), .. }) => Ok(done),
