@@ -13,8 +13,8 @@ use outbox_schema::store::due::{
 };
 use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
-    ChannelTerms, ClaimId, DestinationStore, Holder, Mark, Message, MessageId, Shard, Store, StoreError, TermEnd,
-    TermId, WalkStart,
+    ChannelTerms, ClaimId, DestinationStore, Epoch, Holder, Mark, Message, MessageId, Shard, Store, StoreError,
+    TermEnd, TermId, WalkStart,
 };
 
 /// How much longer than a lease an answer may take. A fleet should be at work again about as soon after the loss of its
@@ -29,7 +29,8 @@ pub(crate) fn answer_limit(ttl: Duration) -> Duration {
     (ttl + BEYOND_THE_LEASE).min(STATEMENT_LIMIT)
 }
 
-/// A port to the database whose every call ends in time.
+/// A port to the database whose every call ends in time. Where the server turned into one that takes no writes, the other connections
+/// to it are closed too.
 #[derive(Debug)]
 pub(crate) struct InTime<S: ?Sized> {
     port: Arc<S>,
@@ -62,12 +63,16 @@ impl InTime<dyn Store> {
         answer: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let mut asked = Asked { store: &*self.port, since: Instant::now(), answered: false };
-        self.answer(doing, async {
+        let answer = self.answer(doing, async {
             let answer = answer.await;
             asked.answered = true;
             answer
-        })
-        .await
+        });
+        let answer = answer.await;
+        if answer.as_ref().is_err_and(StoreError::is_of_a_reader) {
+            self.port.distrust();
+        }
+        answer
     }
 }
 
@@ -89,8 +94,8 @@ impl Drop for Asked<'_> {
 
 #[async_trait]
 impl Store for InTime<dyn Store> {
-    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
-        self.asked("beginning a term", self.port.begin_term(shard, holder)).await
+    async fn begin_term(&self, shard: Shard, holder: &Holder, above: Epoch) -> Result<OpenedTerm, StoreError> {
+        self.asked("beginning a term", self.port.begin_term(shard, holder, above)).await
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {
@@ -237,7 +242,7 @@ mod tests {
         let never = Duration::from_hours(1);
         let store: Arc<dyn Store> = TermStore::new(&SteppedClock::new(), vec![never]);
         let store = InTime::new(store, Duration::from_secs(10));
-        let begun = store.begin_term(Shard::default(), &Holder::new("a", "1")).await;
+        let begun = store.begin_term(Shard::default(), &Holder::new("a", "1"), Epoch(0)).await;
         let said = "the outbox database did not answer (beginning a term): nothing came within 13s";
         assert_eq!(begun.map_err(|error| error.to_string()).err().as_deref(), Some(said));
     }

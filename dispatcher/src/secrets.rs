@@ -70,7 +70,9 @@ fn told(file: &str) -> String {
             let channels = wiring::channels(&config, "127.0.0.1:8640".parse().unwrap()).err();
             // Nobody is connected to.
             let lease = match &config.lease.provider {
-                LeaseProvider::Redis { .. } => wiring::lease(&config, "id").now_or_never().and_then(Result::err),
+                LeaseProvider::Redis { .. } => {
+                    wiring::lease(&config, "id", &std::sync::Arc::default()).now_or_never().and_then(Result::err)
+                }
                 LeaseProvider::Table => None,
             };
             let channels = channels.map(|error| format!("{error} {error:?}")).unwrap_or_default();

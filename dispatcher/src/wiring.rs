@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use outbox_adapters::{ChannelSetup, Hints, Lease, RedisHints, RedisLease, RedisLink, SetupError, TableLease};
-use outbox_schema::{ConnectOptions, Database, DeliveryRecord, InDoubtPolicy, OnDeadOrdered, Retention};
+use outbox_schema::{ConnectOptions, Database, DeliveryRecord, InDoubtPolicy, Lineages, OnDeadOrdered, Retention};
 
 use crate::destinations::{Limits, RateLimit};
 use crate::poller::channels::{Channel, Retry};
@@ -14,14 +14,15 @@ use outbox_config::{ChannelConfig, Config, LeaseProvider, Wakeup};
 /// The connections of a lease in a table: one to campaign or renew, one to look at it.
 const TABLE_LEASE_CONNECTIONS: u32 = 2;
 
-/// The lease of the settings, for the outbox `outbox_id`. A lease in a table has its own connections: a renewal must
+/// The lease of the settings, for the outbox `outbox_id`, in a process that knows of `lineages`. A lease in a table has its own connections: a renewal must
 /// not wait behind claims and marks.
-pub async fn lease(config: &Config, outbox_id: &str) -> anyhow::Result<Arc<dyn Lease>> {
+pub async fn lease(config: &Config, outbox_id: &str, lineages: &Arc<Lineages>) -> anyhow::Result<Arc<dyn Lease>> {
     Ok(match &config.lease.provider {
         LeaseProvider::Redis { url, tls_ca } => {
-            Arc::new(RedisLease::new(url.expose(), tls_ca, outbox_id, config.lease.ttl)?)
+            let lease = RedisLease::new(url.expose(), tls_ca, outbox_id, config.lease.ttl)?;
+            Arc::new(lease.for_all(lineages.clone()))
         }
-        LeaseProvider::Table => Arc::new(match database(config, TABLE_LEASE_CONNECTIONS).await? {
+        LeaseProvider::Table => Arc::new(match database_to_poll(config, TABLE_LEASE_CONNECTIONS, lineages).await? {
             Database::Postgres(pool) => TableLease::Postgres(pool),
             Database::MySql(pool) => TableLease::MySql(pool),
             Database::Sqlite(pool) => TableLease::Sqlite(pool),
@@ -51,6 +52,13 @@ pub fn hints(config: &Config, outbox_id: &str) -> anyhow::Result<Option<Arc<dyn 
 pub async fn database(config: &Config, connections: u32) -> anyhow::Result<Database> {
     config.require_database()?;
     let connected = Database::connect_to_existing(&options(config, connections)).await;
+    connected.with_context(|| which_database(config))
+}
+
+/// The same for a poller, and what is beside it: no connection leads to a server that a failover left behind.
+pub async fn database_to_poll(config: &Config, connections: u32, lineages: &Arc<Lineages>) -> anyhow::Result<Database> {
+    config.require_database()?;
+    let connected = Database::connect_to_poll(&options(config, connections), lineages).await;
     connected.with_context(|| which_database(config))
 }
 

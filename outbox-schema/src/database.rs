@@ -11,6 +11,8 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Executor, MySqlConnection, MySqlPool, PgPool, Pool, SqlitePool};
 
+use crate::lineage::{self, Lineages};
+use crate::session::Session;
 use crate::silence::{Silence, distrust};
 use crate::tls;
 use crate::url_forms::with_host;
@@ -115,6 +117,12 @@ pub enum ConnectError {
         /// The parameter by which nothing is verified.
         unverified: &'static str,
     },
+    /// None of the servers that answer is one that a poller can use.
+    #[error("cannot connect to the outbox database: {why}")]
+    NoWriter {
+        /// Why the last one is not.
+        why: String,
+    },
     /// There is no file, and it is not to be made.
     #[error("there is no database file {}: `outbox migrate` and `outbox run` make it", file.display())]
     NoFile {
@@ -142,11 +150,16 @@ pub enum ConnectError {
 impl Database {
     /// Connects. A SQLite file that does not exist yet is created.
     pub async fn connect(options: &ConnectOptions<'_>) -> Result<Self, ConnectError> {
-        match options.url.split_once(':').map_or(options.url, |(scheme, _)| scheme) {
-            "postgres" | "postgresql" => postgres(options).await.map(Self::Postgres),
-            "mysql" | "mariadb" => mysql(options).await.map(Self::MySql),
-            "sqlite" => Ok(Self::Sqlite(sqlite(options).await?)),
-            scheme => Err(ConnectError::Scheme { scheme: scheme.to_owned() }),
+        connect(options, None).await
+    }
+
+    /// The same for a poller, whose process knows of failovers: no connection leads to a server that takes no writes, or that the
+    /// database has left behind.
+    pub async fn connect_to_poll(options: &ConnectOptions<'_>, lineages: &Arc<Lineages>) -> Result<Self, ConnectError> {
+        let connected = connect(options, Some(lineages)).await;
+        match (connected, lineages.refusal()) {
+            (Err(ConnectError::Connect(sqlx::Error::PoolTimedOut)), Some(why)) => Err(ConnectError::NoWriter { why }),
+            (connected, _) => connected,
         }
     }
 
@@ -182,6 +195,27 @@ impl Database {
         }
     }
 
+    /// Asks the server again whether a poller can use it, on a connection that [`Self::connect_to_poll`] made.
+    ///
+    /// # Errors
+    /// Why it cannot: the server turned into a standby, or is away. That connection is closed.
+    pub async fn ask_again(&self, lineages: &Lineages) -> sqlx::Result<()> {
+        match self {
+            Self::Postgres(pool) => {
+                let mut session = Session::open(pool).await?;
+                admitted(lineages, lineage::read_postgres(&mut session).await?)?;
+                session.finish();
+            }
+            Self::MySql(pool) => {
+                let mut session = Session::open(pool).await?;
+                admitted(lineages, lineage::read_mysql(&mut session).await?)?;
+                session.finish();
+            }
+            Self::Sqlite(_) => {}
+        }
+        Ok(())
+    }
+
     /// The connections of the pool now.
     pub fn connections(&self) -> Connections {
         match self {
@@ -211,7 +245,16 @@ impl Database {
     }
 }
 
-async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, ConnectError> {
+async fn connect(options: &ConnectOptions<'_>, lineages: Option<&Arc<Lineages>>) -> Result<Database, ConnectError> {
+    match options.url.split_once(':').map_or(options.url, |(scheme, _)| scheme) {
+        "postgres" | "postgresql" => postgres(options, lineages.cloned()).await.map(Database::Postgres),
+        "mysql" | "mariadb" => mysql(options, lineages.cloned()).await.map(Database::MySql),
+        "sqlite" => Ok(Database::Sqlite(sqlite(options).await?)),
+        scheme => Err(ConnectError::Scheme { scheme: scheme.to_owned() }),
+    }
+}
+
+async fn postgres(options: &ConnectOptions<'_>, lineages: Option<Arc<Lineages>>) -> Result<PgPool, ConnectError> {
     let limit = format!("{}ms", STATEMENT_LIMIT.as_millis());
     let url = with_host(options.url);
     let (connect, verified) = tls::of_postgres(&url, PgConnectOptions::from_str(&url)?);
@@ -233,9 +276,16 @@ async fn postgres(options: &ConnectOptions<'_>) -> Result<PgPool, ConnectError> 
     if let Some(schema) = options.schema {
         connect = connect.options([("search_path", format!("\"{}\"", schema.replace('"', "\"\"")))]);
     }
-    let pool = asked_after_a_while(PgPoolOptions::new())
+    let pool = asked_after_a_while(PgPoolOptions::new(), lineages.clone())
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
+        .after_connect(move |connection, _| {
+            let lineages = lineages.clone();
+            Box::pin(async move {
+                let Some(lineages) = lineages else { return Ok(()) };
+                admitted(&lineages, lineage::read_postgres(connection).await?)
+            })
+        })
         .connect_with(connect.clone());
     or_cause(pool.await, &connect).await.map_err(|source| {
         if verified && tls::is_unverified(&source) {
@@ -256,13 +306,25 @@ pub async fn check_inserts(connection: &mut MySqlConnection) -> sqlx::Result<()>
     connection.execute(query!("mysql/enqueue/checked")).await.map(drop)
 }
 
-/// A pool that asks whether a connection still works only after the connection was idle for a while.
-fn asked_after_a_while<DB: sqlx::Database>(options: PoolOptions<DB>) -> PoolOptions<DB> {
+/// A pool that asks whether a connection still works only after the connection was idle for a while. One that leads to a database of
+/// before a failover is closed.
+fn asked_after_a_while<DB: sqlx::Database>(
+    options: PoolOptions<DB>,
+    lineages: Option<Arc<Lineages>>,
+) -> PoolOptions<DB> {
     let silence = Arc::new(Silence::default());
     options.test_before_acquire(false).before_acquire(move |connection, meta| {
-        let silence = silence.clone();
-        Box::pin(async move { silence.holds(connection, meta.idle_for).await })
+        let (silence, lineages) = (silence.clone(), lineages.clone());
+        Box::pin(async move {
+            let of_before = lineages.is_some_and(|lineages| !lineages.holds(meta.age));
+            Ok(!of_before && silence.holds(connection, meta.idle_for).await?)
+        })
     })
+}
+
+/// The pool closes a connection that is not admitted, and makes another one while its caller waits.
+fn admitted(lineages: &Lineages, server: lineage::Server) -> sqlx::Result<()> {
+    lineages.admit(server).map_err(|why| sqlx::Error::Configuration(why.into()))
 }
 
 /// The pool, or the reason why there is none. The pool by itself says only that it waited in vain; one single
@@ -285,7 +347,7 @@ where
 /// on: <https://github.com/transact-rs/sqlx/issues/4335>).
 const KEPT_STATEMENTS: usize = 512;
 
-async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, ConnectError> {
+async fn mysql(options: &ConnectOptions<'_>, lineages: Option<Arc<Lineages>>) -> Result<MySqlPool, ConnectError> {
     // The scheme of MariaDB means the same protocol.
     let url = with_host(options.url).replacen("mariadb:", "mysql:", 1);
     let (connect, verified) = tls::of_mysql(&url, MySqlConnectOptions::from_str(&url)?);
@@ -293,13 +355,15 @@ async fn mysql(options: &ConnectOptions<'_>) -> Result<MySqlPool, ConnectError> 
     if !url.contains("statement-cache-capacity") {
         connect = connect.statement_cache_capacity(KEPT_STATEMENTS);
     }
-    let pool = asked_after_a_while(MySqlPoolOptions::new())
+    let pool = asked_after_a_while(MySqlPoolOptions::new(), lineages.clone())
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
-        .after_connect(|connection, _| {
+        .after_connect(move |connection, _| {
+            let lineages = lineages.clone();
             Box::pin(async move {
                 connection.execute(query!("mysql/poller/session")).await?;
-                Ok(())
+                let Some(lineages) = lineages else { return Ok(()) };
+                admitted(&lineages, lineage::read_mysql(connection).await?)
             })
         })
         .connect_with(connect.clone());

@@ -38,6 +38,8 @@ pub mod figures;
 #[cfg(feature = "dispatcher")]
 pub mod fingerprint;
 #[cfg(feature = "dispatcher")]
+mod lineage;
+#[cfg(feature = "dispatcher")]
 mod literal;
 #[cfg(feature = "dispatcher")]
 pub mod look;
@@ -97,6 +99,8 @@ pub use enqueue::fcm::{FcmMessage, FcmTarget};
 pub use enqueue::new_message::{Content, InvalidMessage, NewMessage};
 pub use enqueue::trace::TraceContext;
 pub use enqueue::{EnqueueError, Enqueued, OutboxConnection, enqueue, enqueue_all};
+#[cfg(feature = "dispatcher")]
+pub use lineage::{Lineage, Lineages, SameDatabase, Seen};
 #[cfg(feature = "dispatcher")]
 pub use mark::{
     AttemptRecord, DeadReason, DeliveryRecord, Identity, InDoubtPolicy, KNOWN_ALREADY, Mark, Outcome, Scope, Verdict,

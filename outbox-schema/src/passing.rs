@@ -25,6 +25,18 @@ pub(crate) fn passes(error: &dyn DatabaseError) -> bool {
     matches!(code.parse::<u32>().map(|code| code & 0xff), Ok(5 | 6 | 8 | 10 | 13))
 }
 
+/// PostgreSQL: `read_only_sql_transaction`. MySQL and MariaDB: read-only by option, by mode.
+const OF_A_READER: (&str, [u16; 2]) = ("25006", [1290, 1836]);
+
+/// Whether the server refuses all writes.
+pub(crate) fn is_of_a_reader(error: &dyn DatabaseError) -> bool {
+    if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
+        return OF_A_READER.1.contains(&error.number());
+    }
+    let of_postgres = error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>();
+    of_postgres.is_some_and(|error| error.code() == OF_A_READER.0)
+}
+
 /// Whether a server may be there a moment later: it cannot be reached, does not answer, starts, or has no connection to spare.
 /// A wrong password, an unknown database and a server that cannot be verified stay so until somebody mends them.
 fn of_a_connection(error: &sqlx::Error) -> bool {
@@ -44,6 +56,7 @@ impl ConnectError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Connect(source) => of_a_connection(source),
+            Self::NoWriter { .. } => true,
             Self::Scheme { .. } | Self::Unverified { .. } | Self::NoFile { .. } | Self::Folder { .. } => false,
         }
     }

@@ -14,7 +14,7 @@ impl fmt::Display for Shard {
 }
 
 /// The fencing token of a term: minted in the outbox database, strictly increasing per shard, never reset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
 pub struct Epoch(pub i64);
 
@@ -73,14 +73,23 @@ pub enum TermEnd {
     Wedged,
     /// The process was asked to stop.
     Shutdown,
-    /// The database refused a claim: a later epoch exists.
+    /// A later epoch exists: the database refused a claim, or the witness in the lease store knows of it.
     Fenced,
+    /// The outbox database failed over: another copy of it answers, or one that it left behind had been asked.
+    DatabaseChanged,
 }
 
 impl TermEnd {
     /// Every way a term can end.
-    pub const ALL: [Self; 6] =
-        [Self::Interval, Self::Lost, Self::RenewalFailed, Self::Wedged, Self::Shutdown, Self::Fenced];
+    pub const ALL: [Self; 7] = [
+        Self::Interval,
+        Self::Lost,
+        Self::RenewalFailed,
+        Self::Wedged,
+        Self::Shutdown,
+        Self::Fenced,
+        Self::DatabaseChanged,
+    ];
 
     /// The word used in tables, logs and metrics.
     pub fn as_str(self) -> &'static str {
@@ -91,6 +100,7 @@ impl TermEnd {
             Self::Wedged => "wedged",
             Self::Shutdown => "shutdown",
             Self::Fenced => "fenced",
+            Self::DatabaseChanged => "database_changed",
         }
     }
 
@@ -98,7 +108,7 @@ impl TermEnd {
     pub fn is_planned(self) -> bool {
         match self {
             Self::Interval | Self::Shutdown => true,
-            Self::Lost | Self::RenewalFailed | Self::Wedged | Self::Fenced => false,
+            Self::Lost | Self::RenewalFailed | Self::Wedged | Self::Fenced | Self::DatabaseChanged => false,
         }
     }
 }

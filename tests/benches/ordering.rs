@@ -17,7 +17,7 @@
 use std::time::{Duration, Instant};
 
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, ConnectOptions, Database, Holder, Mark, Message, OnDeadOrdered, Shard,
+    AttemptRecord, ChannelTerms, ClaimId, ConnectOptions, Database, Epoch, Holder, Mark, Message, OnDeadOrdered, Shard,
     TermId, Verdict,
 };
 use outbox_tests::conformance::store::{Ask, http};
@@ -84,7 +84,7 @@ async fn measure(name: &str, database: &Database) {
     let on_dead_ordered = if name.contains("halted") { OnDeadOrdered::Halt } else { OnDeadOrdered::Continue };
     let channels = [ChannelTerms { on_dead_ordered, ..http() }];
     let holder = Holder::new("bench", &Uuid::new_v4().to_string());
-    let opened = store.begin_term(Shard(0), &holder).await.unwrap();
+    let opened = store.begin_term(Shard(0), &holder, Epoch(0)).await.unwrap();
     let term = TermId { shard: Shard(0), epoch: opened.epoch, holder };
     let (mut claims, mut rows, began) = (Vec::new(), 0, Instant::now());
     // One key goes one by one: a look at it is enough.

@@ -27,6 +27,12 @@ pub trait Lease: Send + Sync + std::fmt::Debug {
     /// Safe to drop: a release that is published between two calls is not missed.
     async fn released(&self, shard: Shard);
 
+    /// Exchanges with the store what was seen of the outbox database, where the store keeps that for all replicas. Each renewal does so
+    /// too.
+    async fn witness(&self, _: Shard) -> Result<(), LeaseError> {
+        Ok(())
+    }
+
     /// What gives the user of the store the rights that it lacks, as a command for whoever may. None where it has all. The rights to
     /// the tables of a database are compared with its grants.
     async fn missing_rights(&self) -> Result<Option<String>, LeaseError> {

@@ -43,6 +43,7 @@ use outbox_dispatcher::poller::hints::HintSource;
 use outbox_dispatcher::poller::poll::{Dispatcher, Drained, LoopSettings};
 use outbox_dispatcher::telemetry::Telemetry;
 use outbox_dispatcher::term::clock::BootClock;
+use outbox_dispatcher::term::failover::Failovers;
 use outbox_dispatcher::wiring;
 
 /// The connections of the pools.
@@ -117,7 +118,7 @@ async fn dispatch(
     } else {
         open(&config, &wire, listener, metrics.clone(), &shutdown).await?
     };
-    let Some(Opened { database, store, asked, outbox, lease }) = opened else {
+    let Some(Opened { database, store, asked, outbox, lease, lineages }) = opened else {
         tracing::info!("run.stopped");
         return Ok((metrics, ExitCode::SUCCESS));
     };
@@ -140,6 +141,7 @@ async fn dispatch(
         store: store.clone(),
         destinations: Arc::new(database.clone()),
         lease: lease.clone(),
+        lineages: lineages.clone(),
         channels,
         clock: Arc::new(BootClock),
         metrics: metrics.clone(),
@@ -148,11 +150,27 @@ async fn dispatch(
         wire: wire.clone(),
         settings: numbers(&config, args),
     });
+    let failovers = Failovers {
+        lineages: lineages.clone(),
+        databases: [database.clone(), asked.clone()],
+        store: store.clone(),
+        lease: lease.clone(),
+        ttl: config.lease.ttl,
+    };
+    tokio::spawn(failovers.follow());
     let handle = dispatcher.handle();
     let _ = at_work.set(handle.clone());
     let (marking, judged_by) = (handle.marking(), configured.clone());
-    let replica =
-        Arc::new(Health::new(&asked, store.clone(), lease.clone(), marking, fleet.clone(), &config, judged_by));
+    let replica = Arc::new(Health::new(
+        &asked,
+        store.clone(),
+        lease.clone(),
+        lineages,
+        marking,
+        fleet.clone(),
+        &config,
+        judged_by,
+    ));
     let office = Office {
         database: asked.clone(),
         lease: lease.clone(),

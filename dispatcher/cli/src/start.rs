@@ -6,7 +6,7 @@ use std::time::Duration;
 use outbox_adapters::Lease;
 use outbox_config::Config;
 use outbox_dispatcher::wiring;
-use outbox_schema::{ConnectError, Database, Meta, SchemaError, Store};
+use outbox_schema::{ConnectError, Database, Lineages, Meta, SchemaError, Store};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -37,6 +37,8 @@ pub(super) struct Opened {
     pub(super) outbox: Meta,
     /// The lease store, which may be the same database. Redis is asked later: a replica begins without it, and waits there.
     pub(super) lease: Arc<dyn Lease>,
+    /// What all these connections tell of failovers.
+    pub(super) lineages: Arc<Lineages>,
 }
 
 /// The connections of a replica.
@@ -81,16 +83,18 @@ pub(super) async fn open(
 
 /// The same, once.
 pub(super) async fn try_once(config: &Config, connections: Connections, wire: &Handle) -> anyhow::Result<Opened> {
-    let database = wiring::database_or_new_file(config, connections.of_the_loop).await?;
+    let lineages = Arc::<Lineages>::default();
+    let database = wiring::database_to_poll(config, connections.of_the_loop, &lineages).await?;
     let outbox = session::require_or_create(config, &database).await?;
     session::warn_of_missing_rights(&database).await;
     let store = session::require_work(&database).await?;
-    let settings = config.clone();
+    let (settings, also) = (config.clone(), lineages.clone());
     // A connection belongs to the threads that made it.
-    let asked = wire.spawn(async move { wiring::database(&settings, connections.of_the_listener).await });
+    let asked =
+        wire.spawn(async move { wiring::database_to_poll(&settings, connections.of_the_listener, &also).await });
     let asked = asked.await??;
-    let lease = wiring::lease(config, &outbox.outbox_id.to_string()).await?;
-    Ok(Opened { database, store, asked, outbox, lease })
+    let lease = wiring::lease(config, &outbox.outbox_id.to_string(), &lineages).await?;
+    Ok(Opened { database, store, asked, outbox, lease, lineages })
 }
 
 fn may_pass(error: &anyhow::Error) -> bool {

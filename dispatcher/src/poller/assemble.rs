@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
-use outbox_schema::{DestinationStore, Pruning, Retention, Shard, Store};
+use outbox_schema::{DestinationStore, Lineages, Pruning, Retention, Shard, Store};
 use tokio::runtime;
 use tokio::sync::{Notify, mpsc, watch};
 
@@ -48,6 +48,8 @@ pub struct Parts {
     pub destinations: Arc<dyn DestinationStore>,
     /// The lease store.
     pub lease: Arc<dyn Lease>,
+    /// What the connections of this process, and the lease store, tell of failovers of the database.
+    pub lineages: Arc<Lineages>,
     /// The configured channels.
     pub channels: Vec<Channel>,
     /// The source of time.
@@ -89,6 +91,7 @@ impl Dispatcher {
             store,
             destinations: destination_store,
             lease,
+            lineages,
             channels,
             clock,
             metrics,
@@ -159,6 +162,7 @@ impl Dispatcher {
                 interval: settings.term,
                 lease,
                 store: store.clone(),
+                lineages,
                 clock,
                 metrics: metrics.clone(),
                 campaigned: false,

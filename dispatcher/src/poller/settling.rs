@@ -137,13 +137,15 @@ mod tests {
     }
 
     fn term(clock: &Arc<SteppedClock>, epoch: i64, unsettled: &[MessageId]) -> Arc<Term> {
-        let opened = OpenedTerm { epoch: Epoch(epoch), unsettled: unsettled.to_vec(), destinations: Vec::new() };
+        let opened =
+            OpenedTerm { epoch: Epoch(epoch), lineage: None, unsettled: unsettled.to_vec(), destinations: Vec::new() };
         let term = Term::begin(
             Shard::default(),
             Holder::new("a", &epoch.to_string()),
             opened,
             clock.clone(),
             clock.now().after(Duration::from_hours(1)),
+            outbox_schema::Lineages::default().watch(),
         );
         term.claim_answered();
         term

@@ -4,21 +4,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use outbox_schema::SameDatabase;
+
 use crate::term::clock::{Clock, Moment};
 
-/// Open while the last good renewal is trusted and no task has closed it. Once closed, it stays closed.
+/// Open while the last good renewal is trusted, the database is the one of the term, and no task has closed it. Once closed, it stays
+/// closed.
 #[derive(Debug)]
 pub struct Gate {
     clock: Arc<dyn Clock>,
     /// The end of trust, in microseconds since boot.
     trusted_until: AtomicU64,
     closed: AtomicBool,
+    same: SameDatabase,
 }
 
 impl Gate {
-    /// A gate that is open until `trusted_until`, unless trust is extended.
-    pub fn new(clock: Arc<dyn Clock>, trusted_until: Moment) -> Self {
-        Self { clock, trusted_until: AtomicU64::new(micros(trusted_until)), closed: AtomicBool::new(false) }
+    /// A gate that is open until `trusted_until`, unless trust is extended, and as long as the database is the `same`.
+    pub fn new(clock: Arc<dyn Clock>, trusted_until: Moment, same: SameDatabase) -> Self {
+        Self { clock, trusted_until: AtomicU64::new(micros(trusted_until)), closed: AtomicBool::new(false), same }
     }
 
     /// Whether a send may begin now.
@@ -28,7 +32,7 @@ impl Gate {
 
     /// For how much longer sends may begin unless trust is extended. Zero once the gate is closed.
     pub fn trusted_for(&self) -> Duration {
-        if self.closed.load(Ordering::Acquire) {
+        if self.closed.load(Ordering::Acquire) || !self.same.holds() {
             return Duration::ZERO;
         }
         let until = Moment::at(Duration::from_micros(self.trusted_until.load(Ordering::Acquire)));
@@ -52,13 +56,15 @@ fn micros(moment: Moment) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use outbox_schema::Lineages;
+
     use super::*;
     use crate::fixtures::SteppedClock;
 
     fn gate(seconds: u64) -> (Arc<SteppedClock>, Gate) {
         let clock = SteppedClock::new();
         let until = clock.now().after(Duration::from_secs(seconds));
-        (clock.clone(), Gate::new(clock, until))
+        (clock.clone(), Gate::new(clock, until, Lineages::default().watch()))
     }
 
     #[tokio::test(start_paused = true)]

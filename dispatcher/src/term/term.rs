@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use outbox_adapters::Permit;
 use outbox_schema::store::{OpenedTerm, TermCounts};
-use outbox_schema::{Holder, Message, Outcome, Shard, TermEnd, TermId};
+use outbox_schema::{Holder, Message, Outcome, SameDatabase, Shard, TermEnd, TermId};
 use tokio_util::sync::CancellationToken;
 
 use super::clock::{Clock, Moment};
@@ -35,17 +35,18 @@ pub struct Term {
 }
 
 impl Term {
-    /// A term that has just been minted, under a lease trusted until `trusted_until`.
+    /// A term that has just been minted, under a lease trusted until `trusted_until`, as long as the database is the `same`.
     pub fn begin(
         shard: Shard,
         holder: Holder,
         opened: OpenedTerm,
         clock: Arc<dyn Clock>,
         trusted_until: Moment,
+        same: SameDatabase,
     ) -> Arc<Self> {
         Arc::new(Self {
             id: TermId { shard, epoch: opened.epoch, holder },
-            gate: Gate::new(clock, trusted_until),
+            gate: Gate::new(clock, trusted_until, same),
             opened,
             signs_of_life: AtomicU64::new(0),
             ended: CancellationToken::new(),
@@ -148,16 +149,16 @@ impl TermGauge for Term {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::Epoch;
+    use outbox_schema::{Epoch, Lineages};
 
     use super::*;
     use crate::fixtures::SteppedClock;
 
     fn begun() -> Arc<Term> {
         let clock = SteppedClock::new();
-        let opened = OpenedTerm { epoch: Epoch(1), unsettled: Vec::new(), destinations: Vec::new() };
+        let opened = OpenedTerm { epoch: Epoch(1), lineage: None, unsettled: Vec::new(), destinations: Vec::new() };
         let until = clock.now().after(Duration::from_mins(1));
-        Term::begin(Shard(0), Holder::new("a", "1"), opened, clock, until)
+        Term::begin(Shard(0), Holder::new("a", "1"), opened, clock, until, Lineages::default().watch())
     }
 
     /// How long what runs beside the polls of `term` waits.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use outbox_adapters::{Lease, LeaseError};
 use outbox_schema::database::STATEMENT_LIMIT;
-use outbox_schema::{Holder, Shard, TermEnd};
+use outbox_schema::{Holder, Lineages, Shard, TermEnd};
 
 use crate::fault_point::{self, Point};
 use crate::term::Term;
@@ -19,6 +19,8 @@ use crate::term::clock::{Clock, Moment};
 pub struct Watchdog {
     /// The lease store.
     pub lease: Arc<dyn Lease>,
+    /// What this process knows of the copies of the database: a renewal brings what other replicas saw.
+    pub lineages: Arc<Lineages>,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// The time to live of the lease.
@@ -107,6 +109,7 @@ impl Watchdog {
             }
             fault_point::reach(Point::Renew).await;
             match self.renew(term.id.shard, &term.id.holder).await {
+                Renewal::Trusted(_) if self.lineages.highest_epoch() > term.id.epoch => return TermEnd::Fenced,
                 Renewal::Trusted(until) => {
                     term.gate.trust_until(until);
                     pause = self.ttl / 3;
@@ -156,7 +159,7 @@ mod tests {
         let term = term_of(&clock, trusted_until(clock.now(), TTL));
         assert!(store.acquire(term.id.shard, &term.id.holder, TTL).await.is_ok_and(|acquired| acquired));
         store.set_network(network);
-        Watchdog { lease: store.clone(), clock: clock.clone(), ttl: TTL }.watch(&term);
+        Watchdog { lease: store.clone(), lineages: Arc::default(), clock: clock.clone(), ttl: TTL }.watch(&term);
         Watched { clock, store, term }
     }
 
@@ -259,9 +262,10 @@ mod tests {
         let next = Holder::new("a", "2");
         assert!(watched.store.acquire(Shard(0), &next, TTL).await.is_ok_and(|acquired| acquired));
         let until = trusted_until(watched.clock.now(), TTL);
-        let opened = OpenedTerm { epoch: Epoch(2), unsettled: Vec::new(), destinations: Vec::new() };
-        let second = Term::begin(Shard(0), next, opened, watched.clock.clone(), until);
-        Watchdog { lease: watched.store.clone(), clock: watched.clock.clone(), ttl: TTL }.watch(&second);
+        let opened = OpenedTerm { epoch: Epoch(2), lineage: None, unsettled: Vec::new(), destinations: Vec::new() };
+        let second = Term::begin(Shard(0), next, opened, watched.clock.clone(), until, Lineages::default().watch());
+        Watchdog { lease: watched.store.clone(), lineages: Arc::default(), clock: watched.clock.clone(), ttl: TTL }
+            .watch(&second);
         watched.sleep(TTL).await;
         assert!(second.gate.is_open());
         assert!(!watched.term.gate.is_open());

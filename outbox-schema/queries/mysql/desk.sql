@@ -815,10 +815,10 @@ WHERE shard = ? AND epoch = ? AND holder = ?
 SELECT shard, epoch, holder,
        DATE_FORMAT(started_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS started_at,
        DATE_FORMAT(ended_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS ended_at,
-       ended_because, claimed, delivered, failed, in_doubt, instance, version,
-       DATE_FORMAT(next_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS next_started_at
+       ended_because, claimed, delivered, failed, in_doubt, instance, version, served_by,
+       DATE_FORMAT(next_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS next_started_at, next_served_by
 FROM (
-    SELECT l.*, lead(started_at) OVER (ORDER BY epoch) AS next_at
+    SELECT l.*, lead(started_at) OVER (ORDER BY epoch) AS next_at, lead(served_by) OVER (ORDER BY epoch) AS next_served_by
     FROM (
         SELECT * FROM (
             SELECT * FROM outbox_term_log WHERE shard = ?1 AND epoch > ?2 ORDER BY epoch LIMIT 1
@@ -834,7 +834,8 @@ WHERE epoch <= ?2 ORDER BY epoch DESC
 -- name: terms_of_message
 -- The terms that a message has to do with: those of its attempts, the one that led when it was finished, the newest.
 SELECT l.shard, l.epoch, l.holder, DATE_FORMAT(l.started_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS started_at,
-       DATE_FORMAT(l.ended_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS ended_at, l.ended_because, l.claimed, l.delivered, l.failed, l.instance, l.version
+       DATE_FORMAT(l.ended_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS ended_at, l.ended_because, l.claimed, l.delivered, l.failed, l.instance, l.version, l.served_by,
+       (SELECT n.served_by FROM outbox_term_log n WHERE n.shard = l.shard AND n.epoch > l.epoch ORDER BY n.epoch LIMIT 1) AS next_served_by
 FROM (
     SELECT a.epoch FROM outbox_attempt a WHERE a.message_id = ?1
     UNION

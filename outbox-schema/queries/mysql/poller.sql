@@ -155,6 +155,11 @@ SET ended_at = CASE WHEN ended_because = 'lost' THEN ended_at ELSE UTC_TIMESTAMP
     ended_because = ?4, claimed = ?5, delivered = ?6, failed = ?7
 WHERE shard = ?1 AND epoch = ?2 AND holder = ?3
 
+-- name: lineage
+-- What there is of these: each server has some.
+SHOW VARIABLES WHERE Variable_name IN ('server_uuid', 'hostname', 'port', 'server_id', 'wsrep_on', 'wsrep_node_name', 'read_only',
+    'super_read_only', 'innodb_read_only', 'aurora_version')
+
 -- name: lock_free
 -- Locks those of the asked that nobody else has locked to change them: what somebody has locked is being cancelled in an open
 -- transaction, which is not waited for. Shared, so that tries of one claim that overlap do not take each other for that. MariaDB
@@ -488,7 +493,7 @@ SELECT epoch, holder FROM outbox_term WHERE shard = ? FOR UPDATE
 SELECT epoch, holder FROM outbox_term WHERE shard = ? LOCK IN SHARE MODE
 
 -- name: term_log
-INSERT INTO outbox_term_log (shard, epoch, holder, started_at, in_doubt) VALUES (?, ?, ?, UTC_TIMESTAMP(6), 0)
+INSERT INTO outbox_term_log (shard, epoch, holder, started_at, in_doubt, served_by) VALUES (?, ?, ?, UTC_TIMESTAMP(6), 0, ?)
 
 -- name: term_log_lost
 UPDATE outbox_term_log SET ended_at = UTC_TIMESTAMP(6), ended_because = 'lost'

@@ -869,10 +869,10 @@ WHERE shard = $5::bigint::smallint AND epoch = $6 AND holder = $7
 SELECT shard::integer AS shard, epoch, holder,
        coalesce(to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(started_at) #>> '{}') AS started_at,
        coalesce(to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(ended_at) #>> '{}') AS ended_at,
-       ended_because, claimed, delivered, failed, in_doubt, instance, version,
-       coalesce(to_char(next_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(next_at) #>> '{}') AS next_started_at
+       ended_because, claimed, delivered, failed, in_doubt, instance, version, served_by,
+       coalesce(to_char(next_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(next_at) #>> '{}') AS next_started_at, next_served_by
 FROM (
-    SELECT l.*, lead(started_at) OVER (ORDER BY epoch) AS next_at
+    SELECT l.*, lead(started_at) OVER (ORDER BY epoch) AS next_at, lead(served_by) OVER (ORDER BY epoch) AS next_served_by
     FROM (
         SELECT * FROM (
             SELECT * FROM outbox_term_log WHERE shard = $1::smallint AND epoch > $2::bigint ORDER BY epoch LIMIT 1
@@ -888,7 +888,8 @@ WHERE epoch <= $2::bigint ORDER BY epoch DESC
 -- name: terms_of_message
 -- The terms that a message has to do with: those of its attempts, the one that led when it was finished, the newest.
 SELECT l.shard::integer AS shard, l.epoch, l.holder, coalesce(to_char(l.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(l.started_at) #>> '{}') AS started_at,
-       coalesce(to_char(l.ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(l.ended_at) #>> '{}') AS ended_at, l.ended_because, l.claimed, l.delivered, l.failed, l.instance, l.version
+       coalesce(to_char(l.ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(l.ended_at) #>> '{}') AS ended_at, l.ended_because, l.claimed, l.delivered, l.failed, l.instance, l.version, l.served_by,
+       (SELECT n.served_by FROM outbox_term_log n WHERE n.shard = l.shard AND n.epoch > l.epoch ORDER BY n.epoch LIMIT 1) AS next_served_by
 FROM outbox o
 CROSS JOIN LATERAL (
     SELECT a.epoch FROM outbox_attempt a WHERE a.message_id = o.id

@@ -1,5 +1,8 @@
 -- name: begin_term
+-- The epoch is above $3, and $4 names the server. Settings of this statement say so: a function cannot get more parameters while
+-- older replicas call it.
 SELECT outbox_begin_term(p_shard => $1, p_holder => $2)
+FROM set_config('outbox.above', $3::text, true) above, set_config('outbox.served_by', $4, true) served_by
 
 -- name: claimed_body
 -- What a claimed row says.
@@ -66,6 +69,19 @@ SET ended_at = CASE WHEN ended_because = 'lost' THEN ended_at ELSE clock_timesta
     in_doubt = coalesce(in_doubt, 0) + CASE WHEN coalesce(ended_because, 'lost') = 'lost' THEN $8 ELSE 0 END,
     ended_because = $4, claimed = $5, delivered = $6, failed = $7
 WHERE shard = $1 AND epoch = $2 AND holder = $3
+
+-- name: lineage
+-- A promotion writes on a new timeline at once; the control file says so later. Aurora's servers share their storage.
+SELECT pg_is_in_recovery() AS recovers, current_setting('transaction_read_only')::boolean AS reads_only,
+       (SELECT system_identifier FROM pg_control_system())::text AS system,
+       CASE WHEN NOT pg_is_in_recovery() AND to_regproc('aurora_version') IS NULL
+            THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline
+
+-- name: lineage_without_system
+-- For a role that may not read the control file.
+SELECT pg_is_in_recovery() AS recovers, current_setting('transaction_read_only')::boolean AS reads_only, NULL::text AS system,
+       CASE WHEN NOT pg_is_in_recovery() AND to_regproc('aurora_version') IS NULL
+            THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline
 
 -- name: mark
 SELECT message_id, is_held FROM outbox_mark_free(p_marks => $1::json, p_claims => $2, p_finished => $3)

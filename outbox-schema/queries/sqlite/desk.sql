@@ -776,10 +776,10 @@ WHERE shard = ?5 AND epoch = ?6 AND holder = ?7
 SELECT shard, epoch, holder,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', started_at / 1000.0, 'unixepoch'), CAST(started_at AS TEXT)) AS started_at,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', ended_at / 1000.0, 'unixepoch'), CAST(ended_at AS TEXT)) AS ended_at,
-       ended_because, claimed, delivered, failed, in_doubt, instance, version,
-       coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', next_at / 1000.0, 'unixepoch'), CAST(next_at AS TEXT)) AS next_started_at
+       ended_because, claimed, delivered, failed, in_doubt, instance, version, served_by,
+       coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', next_at / 1000.0, 'unixepoch'), CAST(next_at AS TEXT)) AS next_started_at, next_served_by
 FROM (
-    SELECT l.*, lead(started_at) OVER (ORDER BY epoch) AS next_at
+    SELECT l.*, lead(started_at) OVER (ORDER BY epoch) AS next_at, lead(served_by) OVER (ORDER BY epoch) AS next_served_by
     FROM (
         SELECT * FROM (
             SELECT * FROM outbox_term_log WHERE shard = ?1 AND epoch > ?2 ORDER BY epoch LIMIT 1
@@ -797,7 +797,8 @@ WHERE epoch <= ?2 ORDER BY epoch DESC
 SELECT l.shard, l.epoch, l.holder,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', l.started_at / 1000.0, 'unixepoch'), CAST(l.started_at AS TEXT)) AS started_at,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', l.ended_at / 1000.0, 'unixepoch'), CAST(l.ended_at AS TEXT)) AS ended_at,
-       l.ended_because, l.claimed, l.delivered, l.failed, l.instance, l.version
+       l.ended_because, l.claimed, l.delivered, l.failed, l.instance, l.version, l.served_by,
+       (SELECT n.served_by FROM outbox_term_log n WHERE n.shard = l.shard AND n.epoch > l.epoch ORDER BY n.epoch LIMIT 1) AS next_served_by
 FROM outbox o JOIN outbox_term_log l ON l.shard = o.shard
 WHERE o.id = ?1 AND l.epoch IN (
     SELECT a.epoch FROM outbox_attempt a WHERE a.message_id = ?1

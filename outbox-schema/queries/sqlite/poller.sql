@@ -385,8 +385,8 @@ SELECT epoch, holder FROM outbox_term WHERE shard = ?1
 SELECT epoch, holder FROM outbox_term WHERE shard = ?1
 
 -- name: term_log
-INSERT INTO outbox_term_log (shard, epoch, holder, started_at, in_doubt)
-VALUES (?1, ?2, ?3, CAST(round(unixepoch('subsec') * 1000) AS INTEGER), 0)
+INSERT INTO outbox_term_log (shard, epoch, holder, started_at, in_doubt, served_by)
+VALUES (?1, ?2, ?3, CAST(round(unixepoch('subsec') * 1000) AS INTEGER), 0, ?4)
 
 -- name: term_log_lost
 UPDATE outbox_term_log SET ended_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER), ended_because = 'lost'

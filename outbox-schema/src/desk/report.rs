@@ -160,7 +160,8 @@ pub struct TermEntry {
     pub started_at: String,
     /// When the term ended. None while it lasts.
     pub ended_at: Option<String>,
-    /// Why the term ended: `interval`, `lost`, `renewal_failed`, `wedged`, `shutdown` or `fenced`.
+    /// Why the term ended: `interval`, `lost`, `renewal_failed`, `wedged`, `shutdown`, `fenced` or
+    /// `database_changed`.
     pub ended_because: Option<String>,
     /// Rows that the term claimed. None where its holder could not say.
     pub claimed: Option<i64>,
@@ -179,6 +180,14 @@ pub struct TermEntry {
     /// The version of that replica's program.
     #[serde(default)]
     pub version: Option<String>,
+    /// The server of the database that minted the term, with its timeline on PostgreSQL. None on SQLite, on Aurora, and in terms of
+    /// earlier releases.
+    #[serde(default)]
+    pub served_by: Option<String>,
+    /// The same of the next term. Where it is another one, the database failed over between them.
+    #[serde(default)]
+    #[sqlx(default)]
+    pub next_served_by: Option<String>,
     /// When the next term of the shard began. None for the newest one. Only in a list of terms.
     #[serde(default)]
     #[sqlx(default)]
@@ -198,6 +207,12 @@ pub struct Length {
 const AT_ITS_BEGINNING_MS: i64 = 100;
 
 impl TermEntry {
+    /// From which server to which the database failed over before the next term, in words. None where it did not.
+    pub fn failover(&self) -> Option<String> {
+        let (from, to) = (self.served_by.as_ref()?, self.next_served_by.as_ref()?);
+        (from != to).then(|| format!("from {from} to {to}"))
+    }
+
     /// How long nobody led the shard behind the term. None for the newest one, and where a time is not known.
     ///
     /// Where the term's poller did not note its end, the gap counts from its last sign of life: `seen_at`, when it wrote its row last.
@@ -465,6 +480,8 @@ mod tests {
             in_doubt: None,
             instance: None,
             version: None,
+            served_by: None,
+            next_served_by: None,
             next_started_at: next.map(at),
         }
     }

@@ -1,5 +1,6 @@
 //! An error of the store, by what the caller must do about it.
 
+use crate::passing;
 use crate::words::{said, words_of};
 use crate::{Epoch, Shard};
 
@@ -42,6 +43,12 @@ impl StoreError {
                 matches!(source.downcast_ref(), Some(sqlx::Error::Database(_)))
             }
         }
+    }
+
+    /// Whether the server takes no writes any more: after a failover it may be the standby of another one.
+    pub fn is_of_a_reader(&self) -> bool {
+        let Self::Unavailable { source, .. } = self else { return false };
+        matches!(source.downcast_ref(), Some(sqlx::Error::Database(error)) if passing::is_of_a_reader(error.as_ref()))
     }
 
     /// The error that the database's client reports for a statement. Each dialect says whether an error of the database

@@ -8,7 +8,7 @@ use super::due::DueRows;
 use super::error::StoreError;
 use crate::destination::DestinationState;
 use crate::mark::MarkReport;
-use crate::{ChannelTerms, ClaimId, Epoch, Holder, Mark, MessageId, Shard, TermEnd, TermId};
+use crate::{ChannelTerms, ClaimId, Epoch, Holder, Lineage, Mark, MessageId, Shard, TermEnd, TermId};
 
 #[cfg(doc)]
 use crate::destination::MOST_TOLD;
@@ -16,9 +16,10 @@ use crate::destination::MOST_TOLD;
 /// What a poller asks of the outbox database: due rows, and what is to be kept of them.
 #[async_trait]
 pub trait Store: DueRows {
-    /// Mints the next epoch of `shard` for `holder` and freezes the claims that earlier terms left.
+    /// Mints the next epoch of `shard` for `holder`, above `above`, and freezes the claims that earlier terms left. A database that
+    /// failed over may have forgotten the last epochs: `above` is the highest that was seen.
     /// Repeated for the same holder, it gives the same epoch.
-    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError>;
+    async fn begin_term(&self, shard: Shard, holder: &Holder, above: Epoch) -> Result<OpenedTerm, StoreError>;
 
     /// Records on the term's claims that its gate is closed, and in the term log how it ended. Idempotent. Works even
     /// when later terms have begun.
@@ -57,8 +58,8 @@ pub trait Store: DueRows {
     /// A connection that hears of newly committed rows. None where the database has no such thing.
     async fn wakeups(&self) -> Result<Option<Box<dyn Wakeups>>, StoreError>;
 
-    /// Says that a call got no answer. Connections that were idle meanwhile may be dead too: they are closed, and so is what
-    /// hears of new rows.
+    /// Says that a call got no answer. Connections that were idle meanwhile may be dead too: they are closed, and so are
+    /// those that are kept, and what hears of new rows.
     fn distrust(&self) {}
 }
 
@@ -84,6 +85,8 @@ pub type HintsLost = Box<dyn std::error::Error + Send + Sync>;
 pub struct OpenedTerm {
     /// The minted fencing token.
     pub epoch: Epoch,
+    /// The lineage of the database that minted it. None where it has none.
+    pub lineage: Option<Lineage>,
     /// Rows of claims that are not settled yet. Nobody claims them until [`Store::settle`] says otherwise.
     pub unsettled: Vec<MessageId>,
     /// The state in which earlier terms, and operators, left the destinations: of [`MOST_TOLD`] at most.

@@ -3,13 +3,14 @@
 
 use super::unsettled::unsettled;
 use crate::destination::{DestinationState, MOST_TOLD};
+use crate::lineage;
 use crate::sql::{AnyConnection, AnyTransaction, Value, read, write};
 use crate::statement::Statement;
 use crate::store::rows::DestinationRow;
 use crate::store::steps::{TermRow, failed};
 use crate::store::wire::as_json;
 use crate::store::{OpenedTerm, TermCounts};
-use crate::{ClaimId, Database, Epoch, Holder, Shard, StoreError, TermEnd, TermId};
+use crate::{ClaimId, Database, Epoch, Holder, Lineage, Shard, StoreError, TermEnd, TermId};
 
 const TERM_SHARED: Statement = statement!("poller/term_lock_shared");
 const ENSURE: Statement = step!("poller/term_ensure");
@@ -29,15 +30,24 @@ const RELEASE_MADE: Statement = statement!("poller/release_made");
 const END: Statement = step!("poller/end_term");
 
 /// Begins a term, as [`Store::begin_term`](crate::Store::begin_term) says.
-pub(crate) async fn begin(database: &Database, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+pub(crate) async fn begin(
+    database: &Database,
+    shard: Shard,
+    holder: &Holder,
+    above: Epoch,
+) -> Result<OpenedTerm, StoreError> {
     let doing = "beginning a term";
     let mut transaction = AnyTransaction::to_write(database).await.map_err(failed(doing))?;
-    let epoch = mint(&mut transaction.connection(), shard, holder).await?;
+    let lineage = match transaction.connection() {
+        AnyConnection::MySql(connection) => lineage::read_mysql(connection).await.map_err(failed(doing))?.lineage(),
+        AnyConnection::Postgres(_) | AnyConnection::Sqlite(_) => None,
+    };
+    let epoch = mint(&mut transaction.connection(), shard, holder, above, lineage.as_ref()).await?;
     let (unsettled, _) = unsettled(&mut transaction.connection(), shard).await?;
     transaction.commit().await.map_err(failed(doing))?;
 
     let destinations = read(database, &DESTINATIONS_KNOWN, &[MOST_TOLD.into()]).await.map_err(failed(doing))?;
-    Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, destinations: states(destinations) })
+    Ok(OpenedTerm { epoch: Epoch(epoch), lineage, unsettled, destinations: states(destinations) })
 }
 
 /// What the database keeps of these destinations, as [`Store::destinations`](crate::Store::destinations) says.
@@ -82,11 +92,23 @@ pub(crate) async fn release(database: &Database, shard: Shard, claim: ClaimId) -
 
 /// Mints the next epoch, then freezes the claims that earlier terms left. Claimers hold the term row shared, or write, so once
 /// the row is locked, or this transaction writes, no claim of an earlier term can still appear.
-pub(crate) async fn mint(connection: &mut AnyConnection<'_>, shard: Shard, holder: &Holder) -> Result<i64, StoreError> {
-    minted(connection, shard, holder).await.map_err(failed("beginning a term"))
+pub(crate) async fn mint(
+    connection: &mut AnyConnection<'_>,
+    shard: Shard,
+    holder: &Holder,
+    above: Epoch,
+    lineage: Option<&Lineage>,
+) -> Result<i64, StoreError> {
+    minted(connection, shard, holder, above, lineage).await.map_err(failed("beginning a term"))
 }
 
-async fn minted(connection: &mut AnyConnection<'_>, shard: Shard, holder: &Holder) -> sqlx::Result<i64> {
+async fn minted(
+    connection: &mut AnyConnection<'_>,
+    shard: Shard,
+    holder: &Holder,
+    above: Epoch,
+    lineage: Option<&Lineage>,
+) -> sqlx::Result<i64> {
     let (shard, holder) = (Value::from(shard), holder.as_str());
     let mut term: Option<TermRow> = connection.rows(&LOCK, &[shard]).await?.pop();
     if term.is_none() {
@@ -98,12 +120,13 @@ async fn minted(connection: &mut AnyConnection<'_>, shard: Shard, holder: &Holde
         return Ok(term.epoch); // the answer to an earlier call was lost
     }
 
-    let minted = term.epoch + 1;
+    let minted = term.epoch.max(above.0) + 1;
     let unsettled_from: Vec<(i64,)> = connection.rows(&UNSETTLED_FROM, &[shard, minted.into()]).await?;
     let (unsettled_from,) = unsettled_from.into_iter().next().ok_or(sqlx::Error::RowNotFound)?;
     connection.changed(&MINT, &[shard, minted.into(), holder.into(), unsettled_from.into()]).await?;
     connection.changed(&LOG_LOST, &[shard, term.epoch.into()]).await?;
-    connection.changed(&LOG, &[shard, minted.into(), holder.into()]).await?;
+    let served_by = lineage.map(ToString::to_string);
+    connection.changed(&LOG, &[shard, minted.into(), holder.into(), served_by.as_deref().into()]).await?;
 
     changed_by_id(connection, &UNSUPERSEDED, &[shard, term.epoch.into()], &SUPERSEDE).await?;
     Ok(minted)

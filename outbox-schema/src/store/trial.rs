@@ -236,7 +236,7 @@ impl Probe {
 impl Probe {
     /// Begins one of the terms.
     pub(crate) async fn begin(&self, connection: &mut AnyConnection<'_>, holder: usize) -> Result<TermId, TrialError> {
-        let epoch = tried(TERM, mint(connection, self.shard, &self.holders[holder]).await)?;
+        let epoch = tried(TERM, mint(connection, self.shard, &self.holders[holder], Epoch::default(), None).await)?;
         Ok(self.term(Epoch(epoch), holder))
     }
 

@@ -8,6 +8,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, postgres::Pg
 use super::binaries::{Program, companion, quoted};
 use super::server::{Commands, Kind, Server};
 use super::{TestDatabase, fresh_name, make_own_authority};
+use crate::eventually::{PATIENCE, eventually};
 
 /// A PostgreSQL server.
 pub type Postgres = Server<PostgresKind>;
@@ -33,14 +34,7 @@ impl Kind for PostgresKind {
                  && echo 'fsync = off' >> data/postgresql.conf",
                 quoted(&initdb)
             ),
-            server: format!(
-                "{} -D data -c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} \
-                 -c max_connections=200 -c shared_buffers=256MB",
-                quoted(&postgres),
-                quoted(directory)
-            ),
-            // "Immediate shutdown": after KILL its shared memory would remain.
-            end_signal: "QUIT",
+            ..serving(&postgres, directory, port)
         }
     }
 
@@ -50,7 +44,86 @@ impl Kind for PostgresKind {
     }
 }
 
+/// The commands of a server whose data are there.
+fn serving(postgres: &Path, directory: &Path, port: u16) -> Commands {
+    Commands {
+        initialise: String::new(),
+        server: format!(
+            "{} -D data -c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} \
+             -c max_connections=200 -c shared_buffers=256MB",
+            quoted(postgres),
+            quoted(directory)
+        ),
+        // "Immediate shutdown": after KILL its shared memory would remain.
+        end_signal: "QUIT",
+    }
+}
+
 impl Postgres {
+    /// A standby of the primary that is reached at this port of 127.0.0.1. It follows by streaming replication.
+    pub async fn standby_of(port_of_primary: u16) -> Self {
+        Self::start_as(move |directory, port| {
+            let postgres = PROGRAM.find(&debian_directories());
+            let copy = companion(&postgres, &["pg_basebackup"]);
+            Commands {
+                initialise: format!(
+                    "{} -h 127.0.0.1 -p {port_of_primary} -U postgres -D data -R -X stream -c fast --no-sync",
+                    quoted(&copy)
+                ),
+                ..serving(&postgres, directory, port)
+            }
+        })
+        .await
+    }
+
+    /// Has each commit wait until a standby has it, as soon as one follows.
+    pub async fn commit_with_a_standby(&self) {
+        self.run("ALTER SYSTEM SET synchronous_standby_names = '*'").await;
+        self.run("SELECT pg_reload_conf()").await;
+        let follows =
+            async || self.holds("SELECT bool_or(sync_state = 'sync') FROM pg_stat_replication").await.then_some(());
+        eventually("a standby follows", PATIENCE, follows).await;
+    }
+
+    /// Waits until a standby has written all that was committed until now.
+    pub async fn followed(&self) {
+        let lags = "SELECT bool_or(replay_lsn >= pg_current_wal_lsn()) FROM pg_stat_replication";
+        eventually("a standby has all", PATIENCE, async || self.holds(lags).await.then_some(())).await;
+    }
+
+    /// Makes a standby the primary. Its commits wait for no other.
+    pub async fn promote(&self) {
+        self.run("SELECT pg_promote()").await;
+        self.run("ALTER SYSTEM RESET synchronous_standby_names").await;
+        self.run("SELECT pg_reload_conf()").await;
+    }
+
+    /// Has it refuse writes from now on, and keeps its connections, as a server that was made a reader.
+    pub async fn take_no_writes(&self) {
+        self.run("ALTER SYSTEM SET default_transaction_read_only = on").await;
+        self.run("SELECT pg_reload_conf()").await;
+    }
+
+    /// How many connections of replicas lead to it.
+    pub async fn replicas(&self) -> i64 {
+        let mut connection = connect(self.port()).await.unwrap();
+        let question = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'outbox'";
+        sqlx::query_scalar(question).fetch_one(&mut connection).await.unwrap()
+    }
+
+    async fn run(&self, statement: &'static str) {
+        let mut connection = connect(self.port()).await.unwrap();
+        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    }
+
+    async fn holds(&self, question: &'static str) -> bool {
+        let mut connection = connect(self.port()).await.unwrap();
+        let answer: Option<bool> = sqlx::query_scalar(question).fetch_one(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        answer.unwrap_or(false)
+    }
+
     /// A server with TLS, and a certificate that is its own authority. Gives the path of the certificate too.
     pub async fn start_as_own_authority() -> (Self, String) {
         let server = Self::start_as(|directory, port| {

@@ -133,6 +133,11 @@ impl Redis {
         self.ask_for::<redis::Value>(words).await;
     }
 
+    /// The text of a key.
+    pub async fn get(&self, key: &str) -> String {
+        self.ask_for(&["GET", key]).await
+    }
+
     /// The keys of a pattern.
     pub async fn keys(&self, pattern: &str) -> Vec<String> {
         self.ask_for(&["KEYS", pattern]).await

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use outbox_schema::store::due::{ClaimTerms, DueRows, LookAndClaim};
 use outbox_schema::{
-    AttemptRecord, ChannelTerms, ClaimId, Database, DeadReason, Holder, Mark, Message, Shard, Store, TermId, Verdict,
-    WalkStart,
+    AttemptRecord, ChannelTerms, ClaimId, Database, DeadReason, Epoch, Holder, Mark, Message, Shard, Store, TermId,
+    Verdict, WalkStart,
 };
 use outbox_tests::conformance::store::{Ask, http, terms};
 
@@ -23,7 +23,7 @@ impl Poller {
         let store = database.store();
         let due = store.clone();
         let holder = Holder::new("replica", nonce);
-        let epoch = store.begin_term(Shard(0), &holder).await.unwrap().epoch;
+        let epoch = store.begin_term(Shard(0), &holder, Epoch(0)).await.unwrap().epoch;
         Self { store, due, term: TermId { shard: Shard(0), epoch, holder }, channels: [http()] }
     }
 

@@ -7,12 +7,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::tls::{NO_AUTHORITY, own_authority};
-use outbox_schema::{Holder, Shard};
+use outbox_schema::{Holder, Lineages, Shard};
 use redis::{ErrorKind, RedisError, Script, ScriptInvocation, ServerErrorKind};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -57,7 +58,7 @@ pub fn check_redis_url(url: &str) -> Result<(), String> {
 /// The lease of one outbox in one Redis.
 ///
 /// Commands for an idle fleet, as Redis counts them (those inside scripts too): one for each [`Lease::acquire`] while
-/// another replica holds the lease, three for each [`Lease::renew`], four for each [`Lease::release`].
+/// another replica holds the lease, four for each [`Lease::renew`], two for each [`Lease::witness`], four for each [`Lease::release`].
 pub struct RedisLease {
     outbox_id: String,
     at: String,
@@ -72,6 +73,11 @@ pub struct RedisLease {
     has_sentinels: bool,
     renew: Script,
     release: Script,
+    seen: Script,
+    /// What this process saw of the database, for the witness, and what the witness told.
+    lineages: Arc<Lineages>,
+    /// Whether the log has been told of a witness that cannot be read.
+    told: AtomicBool,
     /// For each shard, the holder whose last [`Lease::acquire`] was not answered "no": it may hold the lease.
     perhaps: Mutex<HashMap<Shard, Holder>>,
 }
@@ -92,10 +98,19 @@ impl RedisLease {
             commands: Connections::new(Arc::clone(&primary)),
             renewals: Connections::new(Arc::clone(&primary)),
             releases: Releases::new(primary),
-            renew: Script::new(include_str!("renew.lua")),
+            renew: Script::new(concat!(include_str!("witness.lua"), include_str!("renew.lua"))),
             release: Script::new(include_str!("release.lua")),
+            seen: Script::new(concat!(include_str!("witness.lua"), include_str!("seen.lua"))),
+            lineages: Arc::default(),
+            told: AtomicBool::new(false),
             perhaps: Mutex::default(),
         })
+    }
+
+    /// Has the lease tell the other replicas what this process sees of the database, and hear what they saw.
+    #[must_use]
+    pub fn for_all(self, lineages: Arc<Lineages>) -> Self {
+        Self { lineages, ..self }
     }
 
     /// A cluster hashes the part in braces, so the key of a script and other keys of a shard would be on one node.
@@ -105,6 +120,24 @@ impl RedisLease {
 
     fn channel(&self, shard: Shard) -> String {
         format!("outbox:{{{}}}:released:{shard}", self.outbox_id)
+    }
+
+    /// What all replicas saw of the database. It never expires.
+    fn witness_key(&self, shard: Shard) -> String {
+        format!("outbox:{{{}}}:seen:{shard}", self.outbox_id)
+    }
+
+    /// Hears what the witness answered. A text that is none stops nobody.
+    fn heard(&self, shard: Shard, answer: &str) {
+        match answer.parse() {
+            Ok(seen) => self.lineages.told(seen),
+            Err(()) if self.told.swap(true, Ordering::Relaxed) => {}
+            Err(()) => tracing::warn!(
+                key = self.witness_key(shard),
+                "lease.witness_unreadable: the key holds something else than what replicas saw of the database, so they do not \
+                 warn each other of a server that a failover left behind; remove it with DEL"
+            ),
+        }
     }
 
     fn failed(&self, doing: &'static str) -> impl FnOnce(RedisError) -> LeaseError {
@@ -144,9 +177,23 @@ impl Lease for RedisLease {
 
     async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
         let mut renew = self.renew.key(self.key(shard));
-        let renew: &ScriptInvocation<'_> = renew.arg(holder.as_str()).arg(milliseconds(ttl));
+        let renew = renew.key(self.witness_key(shard)).arg(holder.as_str()).arg(milliseconds(ttl));
+        let renew: &ScriptInvocation<'_> = renew.arg(self.lineages.seen().to_string());
         let renewed = self.renewals.with(|mut connection| async move { renew.invoke_async(&mut connection).await });
-        renewed.await.map_err(self.failed("renewing the lease"))
+        let answer: Option<String> = renewed.await.map_err(self.failed("renewing the lease"))?;
+        if let Some(answer) = &answer {
+            self.heard(shard, answer);
+        }
+        Ok(answer.is_some())
+    }
+
+    async fn witness(&self, shard: Shard) -> Result<(), LeaseError> {
+        let mut seen = self.seen.key(self.witness_key(shard));
+        let seen: &ScriptInvocation<'_> = seen.arg(self.lineages.seen().to_string());
+        let answer = self.commands.with(|mut connection| async move { seen.invoke_async(&mut connection).await });
+        let answer: String = answer.await.map_err(self.failed("asking what other replicas saw of the database"))?;
+        self.heard(shard, &answer);
+        Ok(())
     }
 
     async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {

@@ -1,5 +1,6 @@
--- Sets the time to live anew where the lease is ARGV[1]'s. KEYS[1] lease, ARGV[1] holder, ARGV[2] milliseconds.
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then
-    return 0
+-- Sets the time to live anew where the lease is ARGV[1]'s, and answers what all replicas saw. KEYS[1] lease, KEYS[2] witness,
+-- ARGV[1] holder, ARGV[2] milliseconds, ARGV[3] what this replica saw.
+if redis.call('GET', KEYS[1]) ~= ARGV[1] or redis.call('PEXPIRE', KEYS[1], ARGV[2]) == 0 then
+    return false
 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return witness(KEYS[2], ARGV[3])

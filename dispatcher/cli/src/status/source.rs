@@ -37,7 +37,7 @@ impl Source {
         let lease_store = replicas.runs_by().map_or_else(|| own.clone(), |by| by.lease_store.clone());
         let lease = if lease_store == own {
             let outbox = database.require_tables().await?;
-            Some(wiring::lease(config, &outbox.outbox_id.to_string()).await?)
+            Some(wiring::lease(config, &outbox.outbox_id.to_string(), &Arc::default()).await?)
         } else {
             None
         };

@@ -308,7 +308,7 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
             Cell::whole(count(term.delivered)),
             Cell::whole(count(term.failed)),
             Cell::whole(count(term.in_doubt)),
-            end.into(),
+            term.failover().map_or_else(|| end.to_owned(), |change| format!("failover {change}")).into(),
         ]
     });
     let mut page = Page::default();

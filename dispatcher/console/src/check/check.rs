@@ -222,7 +222,7 @@ fn unseen(right: &'static str) -> Finding {
 async fn of_lease(subject: &Subject, outbox_id: Option<&str>) -> Finding {
     let lease = match &subject.lease {
         Some(lease) => Ok(lease.clone()),
-        None => wiring::lease(&subject.started, outbox_id.unwrap_or(NO_OUTBOX)).await,
+        None => wiring::lease(&subject.started, outbox_id.unwrap_or(NO_OUTBOX), &Arc::default()).await,
     };
     let lease = match lease {
         Ok(lease) => lease,

@@ -23,6 +23,9 @@ pub enum Again {
         holder: Holder,
         claimed_at: Option<String>,
         ended_because: Option<String>,
+        /// From which server to which the database failed over before the next term.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failover: Option<String>,
     },
     /// The poller handed over in order, and stopped before it had an answer, or could record it.
     HandedOver {
@@ -32,6 +35,9 @@ pub enum Again {
         holder: Holder,
         claimed_at: Option<String>,
         ended_because: Option<String>,
+        /// From which server to which the database failed over before the next term.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failover: Option<String>,
     },
     /// A request was written, or may have been, and no answer came.
     NoAnswer {
@@ -135,18 +141,18 @@ impl Mentions for Again {
 impl fmt::Display for Again {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Killed { attempt, epoch, holder, claimed_at, ended_because } => {
+            Self::Killed { attempt, epoch, holder, claimed_at, ended_because, failover } => {
                 write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, claimed at {}: ", known(claimed_at.as_ref()))?;
                 write!(
                     f,
                     "killed, frozen or cut off before its mark{}, or unable to write it, ",
-                    term_end(ended_because.as_ref())
+                    term_end(ended_because.as_ref(), failover.as_ref())
                 )?;
                 write!(f, "so that nobody knows whether it was delivered.")
             }
-            Self::HandedOver { attempt, epoch, holder, claimed_at, ended_because } => {
+            Self::HandedOver { attempt, epoch, holder, claimed_at, ended_because, failover } => {
                 write!(f, "Attempt {attempt}, epoch {epoch} on {holder}, claimed at {}: ", known(claimed_at.as_ref()))?;
-                write!(f, "its poller handed over{} and ended ", term_end(ended_because.as_ref()))?;
+                write!(f, "its poller handed over{} and ended ", term_end(ended_because.as_ref(), failover.as_ref()))?;
                 write!(f, "without a mark of it: the answer had not come, or could not be recorded. So nobody knows ")?;
                 write!(f, "whether it was delivered.")
             }
@@ -236,6 +242,10 @@ impl Again {
     }
 }
 
-fn term_end(why: Option<&String>) -> String {
-    why.map_or_else(String::new, |why| format!(" (its term ended: {why})"))
+fn term_end(why: Option<&String>, failover: Option<&String>) -> String {
+    match (why, failover) {
+        (_, Some(change)) => format!(" (the database failed over {change})"),
+        (Some(why), None) => format!(" (its term ended: {why})"),
+        (None, None) => String::new(),
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use outbox_schema::Status;
-use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord};
+use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord, TermEntry};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -247,11 +247,12 @@ fn doubt(attempt: &AttemptEntry, facts: &MessageFacts) -> Again {
         return Again::NoAnswer { attempt: number, epoch, holder, at: started_at, duration_ms, error };
     }
     let term = facts.terms.iter().find(|term| term.epoch == epoch);
-    let ended_because = term.and_then(|term| term.ended_because.clone());
+    let (ended_because, failover) =
+        (term.and_then(|term| term.ended_because.clone()), term.and_then(TermEntry::failover));
     if attempt.was_left_by_a_crash() {
-        Again::Killed { attempt: number, epoch, holder, claimed_at, ended_because }
+        Again::Killed { attempt: number, epoch, holder, claimed_at, ended_because, failover }
     } else {
-        Again::HandedOver { attempt: number, epoch, holder, claimed_at, ended_because }
+        Again::HandedOver { attempt: number, epoch, holder, claimed_at, ended_because, failover }
     }
 }
 

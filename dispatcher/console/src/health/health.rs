@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use outbox_adapters::Lease;
 use outbox_schema::desk::HeldBack;
 use outbox_schema::words::words;
-use outbox_schema::{Database, Desk, Dialect, Epoch, Meta, SCHEMA_VERSION, Shard};
+use outbox_schema::{Database, Desk, Dialect, Epoch, Lineages, Meta, SCHEMA_VERSION, Shard};
 
 use crate::configured::Configured;
 use crate::health::cached::Cached;
@@ -17,6 +17,7 @@ use crate::health::lease_health::LeaseHealth;
 use crate::health::readiness::{Asked, NewestTerm, Observations, Readiness, Standing, causes};
 use crate::health::store_health::StoreHealth;
 use crate::health::vitals::{Vitals, VitalsCache, VitalsSource};
+use crate::text::span;
 use outbox_config::Config;
 use outbox_config::{LeaseTimes, campaign_interval};
 use outbox_dispatcher::in_force::InForce;
@@ -32,6 +33,9 @@ const COUNTED_LATELY: Duration = Duration::from_mins(1);
 /// For how long the locks that others hold are not asked for anew.
 const LOCKS_FRESH: Duration = Duration::from_secs(5);
 
+/// How long a failover stays among the notes.
+const TOLD_OF_FAILOVER: Duration = Duration::from_mins(10);
+
 /// How long the database has to refuse a connection, or to name the holder of a snapshot or a lock. The same for the lease
 /// store, to say who holds the lease.
 const REFUSAL_LIMIT: Duration = Duration::from_secs(2);
@@ -44,6 +48,7 @@ pub struct Health {
     environment: String,
     store: Arc<StoreHealth>,
     lease: Arc<LeaseHealth>,
+    lineages: Arc<Lineages>,
     marking: Arc<Marking>,
     times: LeaseTimes,
     fleet: Arc<Fleet>,
@@ -72,6 +77,7 @@ impl Health {
         database: &Database,
         store: Arc<StoreHealth>,
         lease: Arc<LeaseHealth>,
+        lineages: Arc<Lineages>,
         marking: Arc<Marking>,
         fleet: Arc<Fleet>,
         config: &Config,
@@ -84,6 +90,7 @@ impl Health {
             environment: config.database.environment.clone(),
             store,
             lease,
+            lineages,
             marking,
             times: LeaseTimes { ttl, term: config.lease.term, campaign_interval: campaign_interval(ttl) },
             fleet,
@@ -95,6 +102,9 @@ impl Health {
 
     /// The error, and the database's own words where it refuses connections.
     async fn in_its_own_words(&self, why: String) -> String {
+        if let Some(refusal) = self.lineages.refusal() {
+            return format!("{why}: {refusal}");
+        }
         match tokio::time::timeout(REFUSAL_LIMIT, self.database.refusal()).await {
             Ok(Some(refusal)) if !why.contains(&words(&refusal)) => format!("{why}: {}", words(&refusal)),
             Ok(Some(_) | None) | Err(_) => why,
@@ -119,6 +129,12 @@ impl Health {
             }
             Err(_) => None,
         }
+    }
+
+    /// The note of a failover, for a while after it.
+    fn failover(&self) -> Option<String> {
+        let (change, ago) = self.lineages.last_change().filter(|(_, ago)| *ago < TOLD_OF_FAILOVER)?;
+        Some(format!("database: it failed over {change}, {} ago", span(ago.as_millis().try_into().unwrap_or(i64::MAX))))
     }
 
     /// Sentences about locks of others. On MySQL any long transaction holds some, so there it is asked only while messages age or
@@ -207,7 +223,7 @@ impl Readiness for Health {
             lease_store: lease.as_ref(),
             lease: self.times,
         });
-        let mut notes: Vec<_> = newer.map(of_newer_tables).into_iter().collect();
+        let mut notes: Vec<_> = newer.map(of_newer_tables).into_iter().chain(self.failover()).collect();
         notes.extend(self.fleet.sentences().into_iter().map(|sentence| format!("settings: {sentence}")));
         if let Ok(vitals) = &vitals {
             causes.extend(self.endless_lease(newest_term).await);

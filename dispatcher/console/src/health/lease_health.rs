@@ -57,6 +57,10 @@ impl Lease for LeaseHealth {
         self.lease.released(shard).await;
     }
 
+    async fn witness(&self, shard: Shard) -> Result<(), LeaseError> {
+        self.answering.watch(self.lease.witness(shard), |_| true).await
+    }
+
     async fn missing_rights(&self) -> Result<Option<String>, LeaseError> {
         self.lease.missing_rights().await
     }

@@ -12,7 +12,8 @@ use outbox_schema::store::due::{
 };
 use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_schema::{
-    ChannelTerms, ClaimId, Holder, Mark, Message, MessageId, Shard, Store, StoreError, TermEnd, TermId, WalkStart,
+    ChannelTerms, ClaimId, Epoch, Holder, Mark, Message, MessageId, Shard, Store, StoreError, TermEnd, TermId,
+    WalkStart,
 };
 
 use crate::health::answering::{Answering, Silence};
@@ -49,8 +50,8 @@ fn is_trouble(error: &StoreError) -> bool {
 
 #[async_trait]
 impl Store for StoreHealth {
-    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
-        self.watch(self.store.begin_term(shard, holder)).await
+    async fn begin_term(&self, shard: Shard, holder: &Holder, above: Epoch) -> Result<OpenedTerm, StoreError> {
+        self.watch(self.store.begin_term(shard, holder, above)).await
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {

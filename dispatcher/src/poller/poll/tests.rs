@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 use outbox_adapters::{Adapter, Answer, Delivery, Lease as _, TableLease};
-use outbox_schema::{ConnectOptions, Database, Holder, Shard};
+use outbox_schema::{ConnectOptions, Database, Epoch, Holder, Lineages, Shard};
 use tokio::sync::mpsc;
 
 use super::*;
@@ -40,6 +40,7 @@ fn dispatcher(database: &Database, lease: TableLease, channel: Channel) -> Dispa
         instance: "a".to_owned(),
         store: database.store(),
         destinations: Arc::new(database.clone()),
+        lineages: Arc::default(),
         lease: Arc::new(lease),
         channels: vec![channel],
         clock: Arc::new(BootClock),
@@ -100,8 +101,15 @@ async fn what_was_claimed_is_sent_by_a_channel_that_was_removed_before_its_attem
     let (telling, mut told) = mpsc::unbounded_channel();
     let mut dispatcher = dispatcher(&database, TableLease::Sqlite(pool.clone()), channel(Arc::new(Telling(telling))));
     let holder = Holder::new("a", "1");
-    let opened = database.store().begin_term(Shard(0), &holder).await.unwrap();
-    let term = Term::begin(Shard(0), holder, opened, Arc::new(BootClock), BootClock.now().after(MINUTE));
+    let opened = database.store().begin_term(Shard(0), &holder, Epoch(0)).await.unwrap();
+    let term = Term::begin(
+        Shard(0),
+        holder,
+        opened,
+        Arc::new(BootClock),
+        BootClock.now().after(MINUTE),
+        Lineages::default().watch(),
+    );
 
     let Polled::Batch(batch) = dispatcher.intake.poll(&term).await else { panic!("it is due") };
     dispatcher.handle().reconfigure([]);

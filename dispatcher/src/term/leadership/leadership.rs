@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use outbox_adapters::Lease;
 use outbox_schema::store::OpenedTerm;
-use outbox_schema::{Holder, Shard, Store, TermEnd};
+use outbox_schema::{Holder, Lineages, SameDatabase, Shard, Store, TermEnd};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -42,6 +42,8 @@ pub struct Leadership {
     pub lease: Arc<dyn Lease>,
     /// The outbox database.
     pub store: Arc<dyn Store>,
+    /// What this process knows of the copies of the database.
+    pub lineages: Arc<Lineages>,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// Where terms are counted.
@@ -66,9 +68,9 @@ impl Leadership {
         loop {
             let (holder, sent) = self.campaign(shutdown).await?;
             match self.mint(&holder).await {
-                Ok(opened) => {
+                Ok((opened, same)) => {
                     if let Some(until) = self.trust(&holder, sent).await {
-                        return Some(self.begin(holder, opened, until, shutdown));
+                        return Some(self.begin(holder, opened, until, same, shutdown));
                     }
                     tracing::error!(shard = %self.shard, "term.not_begun: its lease is lost already");
                 }
@@ -151,12 +153,25 @@ impl Leadership {
         Holder::new(&self.instance, &nonce[..8])
     }
 
-    async fn mint(&self, holder: &Holder) -> Result<OpenedTerm, String> {
-        let minting = self.store.begin_term(self.shard, holder);
-        match self.clock.within(self.ttl, minting).await {
-            Some(Ok(opened)) => Ok(opened),
-            Some(Err(error)) => Err(error.to_string()),
-            None => Err(format!("the outbox database minted no epoch within {:?}", self.ttl)),
+    /// Mints the epoch above all that any replica saw, in a database that none of them has left behind.
+    async fn mint(&self, holder: &Holder) -> Result<(OpenedTerm, SameDatabase), String> {
+        match self.clock.within(call_limit(self.ttl), self.lease.witness(self.shard)).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => return Err(error.to_string()),
+            None => return Err("the lease store did not say what other replicas saw of the database".to_owned()),
+        }
+        let minting = self.store.begin_term(self.shard, holder, self.lineages.highest_epoch());
+        let opened = match self.clock.within(self.ttl, minting).await {
+            Some(Ok(opened)) => opened,
+            Some(Err(error)) => return Err(error.to_string()),
+            None => return Err(format!("the outbox database minted no epoch within {:?}", self.ttl)),
+        };
+        match self.lineages.begin(opened.lineage.clone(), opened.epoch) {
+            Ok(same) => Ok((opened, same)),
+            Err(left_behind) => {
+                self.store.distrust();
+                Err(left_behind)
+            }
         }
     }
 
@@ -171,23 +186,31 @@ impl Leadership {
         self.watchdog().trust_anew(self.shard, holder).await
     }
 
-    fn begin(&self, holder: Holder, opened: OpenedTerm, until: Moment, shutdown: &CancellationToken) -> Arc<Term> {
-        let term = Term::begin(self.shard, holder, opened, self.clock.clone(), until);
+    fn begin(
+        &self,
+        holder: Holder,
+        opened: OpenedTerm,
+        until: Moment,
+        same: SameDatabase,
+        shutdown: &CancellationToken,
+    ) -> Arc<Term> {
+        let term = Term::begin(self.shard, holder, opened, self.clock.clone(), until, same.clone());
         self.metrics.term_began(term.clone());
         tracing::info!(
             shard = %self.shard, holder = %term.id.holder, epoch = %term.id.epoch,
             unsettled = term.opened.unsettled.len(), "term.began"
         );
         self.watchdog().watch(&term);
-        self.end_in_time(&term, shutdown.clone());
+        self.end_in_time(&term, same, shutdown.clone());
         term
     }
 
-    /// Ends `term` when its interval is over, or when the process is asked to stop.
-    fn end_in_time(&self, term: &Arc<Term>, shutdown: CancellationToken) {
+    /// Ends `term` when its interval is over, when its database is another one, or when the process is asked to stop.
+    fn end_in_time(&self, term: &Arc<Term>, mut same: SameDatabase, shutdown: CancellationToken) {
         let (term, clock, interval) = (term.clone(), self.clock.clone(), self.interval);
         tokio::spawn(async move {
             tokio::select! {
+                () = same.changed() => term.end(TermEnd::DatabaseChanged),
                 () = clock.sleep(interval) => term.end(TermEnd::Interval),
                 () = shutdown.cancelled() => term.end(TermEnd::Shutdown),
                 () = term.ended() => {}
@@ -196,7 +219,12 @@ impl Leadership {
     }
 
     fn watchdog(&self) -> Watchdog {
-        Watchdog { lease: self.lease.clone(), clock: self.clock.clone(), ttl: self.ttl }
+        Watchdog {
+            lease: self.lease.clone(),
+            lineages: self.lineages.clone(),
+            clock: self.clock.clone(),
+            ttl: self.ttl,
+        }
     }
 
     async fn give_up_lease(&self, holder: &Holder) {
@@ -213,7 +241,7 @@ impl Leadership {
 fn is_own_failure(why: TermEnd) -> bool {
     match why {
         TermEnd::RenewalFailed | TermEnd::Wedged => true,
-        TermEnd::Interval | TermEnd::Lost | TermEnd::Shutdown | TermEnd::Fenced => false,
+        TermEnd::Interval | TermEnd::Lost | TermEnd::Shutdown | TermEnd::Fenced | TermEnd::DatabaseChanged => false,
     }
 }
 

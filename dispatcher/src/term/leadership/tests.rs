@@ -53,6 +53,7 @@ pub(super) fn leadership(
         interval,
         lease: lease.clone(),
         store: store.clone(),
+        lineages: Arc::default(),
         clock: clock.clone(),
         metrics: metrics(),
         campaigned: false,

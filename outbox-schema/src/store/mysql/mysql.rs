@@ -11,7 +11,9 @@ use crate::session::Session;
 use crate::silence::distrust;
 use crate::store::wire::as_json;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
-use crate::{ChannelTerms, ClaimId, Database, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd, TermId};
+use crate::{
+    ChannelTerms, ClaimId, Database, Epoch, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd, TermId,
+};
 
 use super::errors::failed;
 
@@ -55,8 +57,8 @@ impl MySqlStore {
 
 #[async_trait]
 impl Store for MySqlStore {
-    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
-        let opened = term::begin(&self.database(), shard, holder).await?;
+    async fn begin_term(&self, shard: Shard, holder: &Holder, above: Epoch) -> Result<OpenedTerm, StoreError> {
+        let opened = term::begin(&self.database(), shard, holder, above).await?;
         // A row that cannot be mended keeps no term from beginning.
         if let Err(error) = self.mend_priorities(shard).await {
             tracing::warn!(%error, "priorities.unmended: rows with a priority that there is not wait for the next term");

@@ -13,17 +13,25 @@ use crate::silence::{HOLDS_STILL, acquire, answers, distrust};
 #[derive(Debug, Clone)]
 pub(super) struct LoopConnection {
     pool: PgPool,
-    /// Raised where the connection was asked in vain.
+    /// Raised where a call got no answer, or this connection was asked in vain: what was made before is not used any more.
     silences: watch::Sender<()>,
-    connection: Arc<Mutex<Option<(PgConnection, Instant)>>>,
+    kept: Arc<Mutex<Kept>>,
     /// What each connection is told once.
     session: Option<&'static str>,
+}
+
+/// The connection between two calls, when it was used last, and what was raised since it was made.
+#[derive(Debug)]
+struct Kept {
+    connection: Option<(PgConnection, Instant)>,
+    silences: watch::Receiver<()>,
 }
 
 impl LoopConnection {
     /// No connection yet. The first one is made as `pool` makes its own.
     pub(super) fn new(pool: PgPool, silences: watch::Sender<()>) -> Self {
-        Self { pool, silences, connection: Arc::default(), session: None }
+        let kept = Kept { connection: None, silences: silences.subscribe() };
+        Self { pool, silences, kept: Arc::new(Mutex::new(kept)), session: None }
     }
 
     /// The same for connections of which each is told this once.
@@ -44,8 +52,10 @@ impl LoopConnection {
     }
 
     async fn take_if(&self, holds: impl FnOnce(Instant) -> bool) -> sqlx::Result<PgConnection> {
-        let kept = self.connection().take();
-        if let Some((mut connection, used)) = kept {
+        let kept = self.kept().connection.take();
+        if let Some((mut connection, used)) = kept
+            && !self.kept().silences.has_changed().unwrap_or(true)
+        {
             if holds(used) || answers(&mut connection).await {
                 return Ok(connection);
             }
@@ -59,6 +69,7 @@ impl LoopConnection {
     /// Another connection that works, after the one that was taken turned out to be lost. Some connections of the pool
     /// may have been lost with it.
     pub(super) async fn make(&self) -> sqlx::Result<PgConnection> {
+        self.kept().silences = self.silences.subscribe();
         loop {
             let mut connection = acquire(&self.pool).await?.detach();
             if answers(&mut connection).await {
@@ -70,12 +81,20 @@ impl LoopConnection {
         }
     }
 
-    /// Keeps the connection for the next call.
-    pub(super) fn keep(&self, connection: PgConnection) {
-        *self.connection() = Some((connection, Instant::now()));
+    /// Closes the connection, unless a call has it: then it is not used again.
+    pub(super) fn distrust(&self) {
+        self.kept().connection = None;
     }
 
-    fn connection(&self) -> MutexGuard<'_, Option<(PgConnection, Instant)>> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Keeps the connection for the next call.
+    pub(super) fn keep(&self, connection: PgConnection) {
+        let mut kept = self.kept();
+        if !kept.silences.has_changed().unwrap_or(true) {
+            kept.connection = Some((connection, Instant::now()));
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

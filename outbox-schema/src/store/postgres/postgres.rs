@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use super::errors::{failed, fenced};
 use super::loop_connection::LoopConnection;
 use crate::destination::{DestinationState, MOST_TOLD};
+use crate::lineage;
 use crate::mark::MarkReport;
 use crate::session::Session;
 use crate::silence::distrust;
@@ -58,17 +59,21 @@ pub(crate) async fn begun(
     connection: &mut PgConnection,
     shard: Shard,
     holder: &Holder,
+    above: Epoch,
 ) -> Result<OpenedTerm, StoreError> {
+    let lineage = lineage::read_postgres(connection).await.map_err(|error| failed(BEGINNING, error))?.lineage();
     let epoch: i64 = sqlx::query_scalar(query!("postgres/poller/begin_term"))
         .bind(shard.0)
         .bind(holder.as_str())
+        .bind(above.0)
+        .bind(lineage.as_ref().map(ToString::to_string).unwrap_or_default())
         .fetch_one(&mut *connection)
         .await
         .map_err(|error| failed(BEGINNING, error))?;
     let destinations = AnyConnection::Postgres(&mut *connection).rows(&DESTINATIONS_KNOWN, &[MOST_TOLD.into()]).await;
     let destinations = states(destinations.map_err(|error| failed(BEGINNING, error))?);
     let (unsettled, _) = unsettled::unsettled(&mut AnyConnection::Postgres(connection), shard).await?;
-    Ok(OpenedTerm { epoch: Epoch(epoch), unsettled, destinations })
+    Ok(OpenedTerm { epoch: Epoch(epoch), lineage, unsettled, destinations })
 }
 
 /// Records that the gate of a term is closed, and how the term ended.
@@ -120,9 +125,9 @@ pub(crate) async fn settled(
 
 #[async_trait]
 impl Store for PostgresStore {
-    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
+    async fn begin_term(&self, shard: Shard, holder: &Holder, above: Epoch) -> Result<OpenedTerm, StoreError> {
         let mut connection = self.of_the_loop.take().await.map_err(|error| failed(BEGINNING, error))?;
-        let term = begun(&mut connection, shard, holder).await?;
+        let term = begun(&mut connection, shard, holder, above).await?;
         self.of_the_loop.keep(connection);
         Ok(term)
     }
@@ -174,6 +179,8 @@ impl Store for PostgresStore {
     fn distrust(&self) {
         distrust(&self.pool);
         self.silences.send_replace(());
+        self.of_the_loop.distrust();
+        self.of_the_looks.distrust();
     }
 }
 

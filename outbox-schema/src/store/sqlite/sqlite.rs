@@ -8,7 +8,9 @@ use sqlx::{SqlitePool, SqliteTransaction};
 use crate::destination::DestinationState;
 use crate::mark::MarkReport;
 use crate::store::{OpenedTerm, Settlement, TermCounts, Wakeups, settle, term, unmarked};
-use crate::{ChannelTerms, ClaimId, Database, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd, TermId};
+use crate::{
+    ChannelTerms, ClaimId, Database, Epoch, Holder, Mark, MessageId, Shard, Store, StoreError, TermEnd, TermId,
+};
 
 use super::errors::failed;
 
@@ -36,8 +38,8 @@ impl SqliteStore {
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn begin_term(&self, shard: Shard, holder: &Holder) -> Result<OpenedTerm, StoreError> {
-        term::begin(&self.database(), shard, holder).await
+    async fn begin_term(&self, shard: Shard, holder: &Holder, above: Epoch) -> Result<OpenedTerm, StoreError> {
+        term::begin(&self.database(), shard, holder, above).await
     }
 
     async fn end_term(&self, term: &TermId, end: TermEnd, counts: TermCounts) -> Result<(), StoreError> {

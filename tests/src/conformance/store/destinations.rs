@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use outbox_schema::desk::Author;
 use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Look, MOST_TOLD, Ramp};
-use outbox_schema::{ByHand, Holder, Mark, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
+use outbox_schema::{ByHand, Epoch, Holder, Mark, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
 
 use super::{Outbox, http, ids, mark, once, pause};
 
@@ -37,7 +37,7 @@ async fn due_in(outbox: &Outbox, id: MessageId) -> i64 {
 
 async fn left_behind(outbox: &Outbox, nonce: &str) -> Vec<DestinationState> {
     let holder = Holder::new("later", nonce);
-    let opened = outbox.store.begin_term(Shard(0), &holder).await.unwrap();
+    let opened = outbox.store.begin_term(Shard(0), &holder, Epoch(0)).await.unwrap();
     let term = TermId { shard: Shard(0), epoch: opened.epoch, holder };
     outbox.database().bring_back_configured(&term, &["http", "once"], 100).await.unwrap();
     let mut left = opened.destinations;

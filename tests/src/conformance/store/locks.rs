@@ -12,7 +12,7 @@ use outbox_schema::mark::MarkReport;
 use outbox_schema::store::TermCounts;
 use outbox_schema::store::due::LookAndClaim;
 use outbox_schema::{
-    ByHand as _, DeadReason, Holder, Mark, Message, MessageId, OutcomeTarget, Selection, Shard, StoreError,
+    ByHand as _, DeadReason, Epoch, Holder, Mark, Message, MessageId, OutcomeTarget, Selection, Shard, StoreError,
     TargetTemplate, TermEnd, TermId, Verdict, WalkStart,
 };
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, raw_sql};
@@ -218,7 +218,7 @@ pub async fn replicas_that_start_lead_and_hand_over_meet_no_deadlock(outbox: &Ou
     let lead = async |name: &str| {
         for round in 0..ROUNDS {
             let holder = Holder::new(name, &round.to_string());
-            let epoch = outbox.store.begin_term(Shard(0), &holder).await.unwrap().epoch;
+            let epoch = outbox.store.begin_term(Shard(0), &holder, Epoch(0)).await.unwrap().epoch;
             let term = TermId { shard: Shard(0), epoch, holder };
             let mut sent = Vec::new();
             for _ in 0..3 {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use outbox_schema::store::due::RingPlace;
 use outbox_schema::store::{OpenedTerm, TermCounts};
-use outbox_schema::{ChannelTerms, Holder, MessageId, Shard, TermEnd, TermId, Verdict};
+use outbox_schema::{ChannelTerms, Epoch, Holder, MessageId, Shard, TermEnd, TermId, Verdict};
 
 use super::due::{SHARD, shown};
 use super::{Ask, Outbox, delivered, http, ids, mark};
@@ -81,7 +81,7 @@ pub(super) async fn deliver_all(outbox: &Outbox, term: &TermId, channels: &[Chan
 
 async fn begin(outbox: &Outbox) -> (TermId, OpenedTerm) {
     let holder = Holder::new("test", &uuid::Uuid::new_v4().to_string());
-    let opened = outbox.store.begin_term(Shard(0), &holder).await.unwrap();
+    let opened = outbox.store.begin_term(Shard(0), &holder, Epoch(0)).await.unwrap();
     (TermId { shard: Shard(0), epoch: opened.epoch, holder }, opened)
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use outbox_schema::destination::DestinationStore as _;
 use outbox_schema::store::due::DueRows;
 use outbox_schema::{
-    ChannelTerms, ConnectOptions, DEFAULT_ENVIRONMENT, Database, Holder, MessageId, Shard, Store, TermId,
+    ChannelTerms, ConnectOptions, DEFAULT_ENVIRONMENT, Database, Epoch, Holder, MessageId, Shard, Store, TermId,
 };
 use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
@@ -107,7 +107,7 @@ impl Outbox {
     /// Begins a term of shard 0 for a new holder, and brings back what waited for these channels to be configured.
     pub async fn term(&self, channels: &[ChannelTerms]) -> TermId {
         let holder = Holder::new("test", &Uuid::new_v4().to_string());
-        let opened = self.store.begin_term(Shard(0), &holder).await.unwrap();
+        let opened = self.store.begin_term(Shard(0), &holder, Epoch(0)).await.unwrap();
         let term = TermId { shard: Shard(0), epoch: opened.epoch, holder };
         let channels: Vec<_> = channels.iter().map(|channel| channel.name.as_str()).collect();
         self.database.bring_back_configured(&term, &channels, 1_000).await.unwrap();

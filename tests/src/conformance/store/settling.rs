@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use outbox_schema::store::due::{ClaimTerms, LookAndClaim};
 use outbox_schema::store::{Decided, TermCounts};
-use outbox_schema::{ChannelTerms, Dialect, Holder, InDoubtPolicy, Mark, Shard, StoreError, TermEnd, Verdict};
+use outbox_schema::{ChannelTerms, Dialect, Epoch, Holder, InDoubtPolicy, Mark, Shard, StoreError, TermEnd, Verdict};
 
 use super::claims::idle;
 use super::{Ask, Outbox, delivered, http, ids, mark, once, terms};
@@ -26,7 +26,7 @@ pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbo
     outbox.store.mark(&[delivered(&term, ask.claim, done)], &[]).await.unwrap();
 
     let holder = Holder::new("test", "later");
-    let opened = outbox.store.begin_term(Shard(0), &holder).await.unwrap();
+    let opened = outbox.store.begin_term(Shard(0), &holder, Epoch(0)).await.unwrap();
     assert_eq!(opened.unsettled, [out]);
     let later = outbox_schema::TermId { shard: Shard(0), epoch: opened.epoch, holder };
     let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
@@ -393,7 +393,7 @@ pub async fn a_term_does_not_settle_its_own_claims(outbox: &Outbox) {
     outbox.insert(&[]).await;
     let ask = settling(&channels, Duration::ZERO, Duration::ZERO);
     outbox.claim(&term, &ask).await;
-    outbox.store.begin_term(Shard(0), &term.holder).await.unwrap();
+    outbox.store.begin_term(Shard(0), &term.holder, Epoch(0)).await.unwrap();
     let settlement = outbox.store.settle(&term, &channels, &[]).await.unwrap();
     assert!(settlement.decided.is_empty() && settlement.unsettled.is_empty());
     assert_eq!(outbox.count("outbox_claim").await, 1);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_schema::store::TermCounts;
-use outbox_schema::{Holder, Shard, StoreError, TermEnd, TermId};
+use outbox_schema::{Epoch, Holder, Shard, StoreError, TermEnd, TermId};
 
 use super::{Ask, Outbox, http};
 
@@ -18,18 +18,36 @@ pub async fn epochs_strictly_increase(outbox: &Outbox) {
     for shard in [Shard(0), Shard(3)] {
         let mut last = 0;
         for nonce in ["a", "b", "c"] {
-            let opened = outbox.store.begin_term(shard, &Holder::new("test", nonce)).await.unwrap();
+            let opened = outbox.store.begin_term(shard, &Holder::new("test", nonce), Epoch(0)).await.unwrap();
             assert!(opened.epoch.0 > last);
             last = opened.epoch.0;
         }
     }
 }
 
+/// A database that failed over may have forgotten the last epochs; their claims are superseded all the same.
+pub async fn an_epoch_is_above_all_that_were_seen(outbox: &Outbox) {
+    let channels = [http()];
+    let older = outbox.term(&channels).await;
+    let row = outbox.insert(&[]).await;
+    assert_eq!(outbox.claim(&older, &Ask::of(&channels)).await.len(), 1);
+    let holder = Holder::new("test", "seen");
+    let opened = outbox.store.begin_term(Shard(0), &holder, Epoch(older.epoch.0 + 40)).await.unwrap();
+    assert_eq!(opened.epoch, Epoch(older.epoch.0 + 41));
+    assert_eq!(opened.unsettled, [row]);
+    let log = outbox.strings(&["epoch", "ended_because"], "outbox_term_log ORDER BY epoch").await;
+    assert_eq!(log[0][1].as_deref(), Some("lost"), "{log:?}");
+    let again = outbox.store.begin_term(Shard(0), &holder, Epoch(99)).await.unwrap();
+    assert_eq!(again.epoch, opened.epoch, "a repeated begin");
+    let next = outbox.store.begin_term(Shard(0), &Holder::new("test", "next"), Epoch(3)).await.unwrap();
+    assert_eq!(next.epoch, Epoch(opened.epoch.0 + 1));
+}
+
 /// Nor does one of them stand in the way of another, also where nobody has led the shard before.
 pub async fn terms_begun_at_the_same_time_get_epochs_of_their_own(outbox: &Outbox) {
     let begin = async |nonce: &str| {
         let holder = Holder::new("test", nonce);
-        outbox.store.begin_term(Shard(5), &holder).await.unwrap().epoch.0
+        outbox.store.begin_term(Shard(5), &holder, Epoch(0)).await.unwrap().epoch.0
     };
     let (a, b, c, d) = tokio::join!(begin("a"), begin("b"), begin("c"), begin("d"));
     let mut epochs = [a, b, c, d];
@@ -40,7 +58,7 @@ pub async fn terms_begun_at_the_same_time_get_epochs_of_their_own(outbox: &Outbo
 /// The answer to the first call may be lost.
 pub async fn a_repeated_begin_gives_the_same_epoch(outbox: &Outbox) {
     let term = outbox.term(&[]).await;
-    let again = outbox.store.begin_term(Shard(0), &term.holder).await.unwrap();
+    let again = outbox.store.begin_term(Shard(0), &term.holder, Epoch(0)).await.unwrap();
     assert_eq!(again.epoch, term.epoch);
     assert_eq!(outbox.count("outbox_term_log").await, 1);
 }
@@ -128,7 +146,7 @@ pub async fn no_claim_of_an_older_term_appears_once_a_newer_one_has_begun(outbox
         let minter = async {
             tokio::time::sleep(before_mint).await;
             let holder = Holder::new("newer", &round.to_string());
-            outbox.store.begin_term(Shard(0), &holder).await.unwrap();
+            outbox.store.begin_term(Shard(0), &holder, Epoch(0)).await.unwrap();
             let of_older = format!("outbox_claim WHERE epoch = {}", older.epoch);
             let frozen = format!("{of_older} AND superseded_at IS NOT NULL");
             (outbox.count(&of_older).await, outbox.count(&frozen).await)
@@ -170,6 +188,6 @@ pub async fn a_term_that_begins_says_from_which_epoch_on_claims_are_left(outbox:
     outbox.insert(&[]).await;
     outbox.claim_all(&now, &channels).await;
     outbox.execute(&format!("UPDATE outbox_claim SET epoch = {}, superseded_at = claimed_at", first.epoch)).await;
-    let opened = outbox.store.begin_term(Shard(0), &Holder::new("test", "later")).await.unwrap();
+    let opened = outbox.store.begin_term(Shard(0), &Holder::new("test", "later"), Epoch(0)).await.unwrap();
     assert!(opened.unsettled.is_empty());
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_schema::{Holder, Shard};
+use outbox_schema::{Epoch, Holder, Shard};
 use outbox_tests::eventually;
 use outbox_tests::faults::Machine;
 use outbox_tests::proxy::Proxy;
@@ -210,7 +210,7 @@ async fn is_not_kept_waiting_by_a_connection_that_was_begun_too_early(test: Test
     let asks = async {
         loop {
             // What is asked at the moment of the fault may be answered, or get no answer for ever.
-            let term = tokio::time::timeout(ASKED, store.begin_term(Shard(0), &holder)).await;
+            let term = tokio::time::timeout(ASKED, store.begin_term(Shard(0), &holder, Epoch(0))).await;
             if begins().await.is_some() {
                 return term;
             }

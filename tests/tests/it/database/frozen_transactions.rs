@@ -1,6 +1,6 @@
 //! A replica, or a command, that stands still within a transaction.
 
-use outbox_schema::{Database, Holder, Shard};
+use outbox_schema::{Database, Epoch, Holder, Shard};
 use outbox_tests::queries::query;
 use sqlx::AssertSqlSafe;
 
@@ -8,7 +8,7 @@ use crate::outboxes::{self, Outbox};
 
 /// Begins a term while somebody holds the term row and says no more.
 async fn a_term_begins(outbox: &Outbox, held: &str) {
-    let begun = outbox.database.store().begin_term(Shard(0), &Holder::new("b", "2")).await;
+    let begun = outbox.database.store().begin_term(Shard(0), &Holder::new("b", "2"), Epoch(0)).await;
     // Without an end to the other's transaction it would wait for as long as a statement may, and be refused.
     assert!(begun.is_ok(), "{:?}, {held}: {begun:?}", outbox.dialect());
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use outbox_schema::destination::{Aside, DestinationStore as _, Look};
 use outbox_schema::store::TermCounts;
-use outbox_schema::{DeadReason, Holder, Shard, TermEnd, TermId, Verdict};
+use outbox_schema::{DeadReason, Epoch, Holder, Shard, TermEnd, TermId, Verdict};
 use outbox_tests::conformance::store::{Ask, Dialect, Outbox, http, mark, on};
 use outbox_tests::queries::query;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _, raw_sql};
@@ -30,7 +30,7 @@ async fn rows_read(outbox: &Outbox) -> i64 {
 
 async fn begin_term(outbox: &Outbox) -> TermId {
     let holder = Holder::new("test", &Uuid::new_v4().to_string());
-    let opened = outbox.store.begin_term(Shard(0), &holder).await.unwrap();
+    let opened = outbox.store.begin_term(Shard(0), &holder, Epoch(0)).await.unwrap();
     TermId { shard: Shard(0), epoch: opened.epoch, holder }
 }
 

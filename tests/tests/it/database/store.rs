@@ -38,6 +38,7 @@ on_every_database! {
     ],
     terms: [
         epochs_strictly_increase,
+        an_epoch_is_above_all_that_were_seen,
         terms_begun_at_the_same_time_get_epochs_of_their_own,
         a_repeated_begin_gives_the_same_epoch,
         a_claim_needs_the_epoch_and_the_holder_of_the_present_term,

@@ -3,6 +3,7 @@
 mod clock;
 mod crash;
 mod database;
+mod failover;
 mod freeze;
 mod lease_store;
 mod naive;

@@ -1,15 +1,23 @@
 //! What the lease in Redis does beyond the common suite: wake-ups, hints, few commands, and surviving its server.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outbox_adapters::{Hints, Lease, REDIS_RIGHTS, RedisHints, RedisLease};
+use outbox_schema::{Epoch, Lineages};
 use outbox_tests::conformance::lease::{LONG, SHARD, holder};
 use outbox_tests::eventually;
 use outbox_tests::proxy::Proxy;
 use outbox_tests::servers::{self, Redis};
 use tokio::time::timeout;
 use uuid::Uuid;
+
+/// The script by which the witness hears of what a replica saw.
+const SEEN: &str = concat!(
+    include_str!("../../../../adapters/src/lease/redis/witness.lua"),
+    include_str!("../../../../adapters/src/lease/redis/seen.lua")
+);
 
 /// Long enough for a busy machine; what is awaited takes milliseconds.
 const SOON: Duration = Duration::from_secs(10);
@@ -19,6 +27,73 @@ fn replicas(server: &Redis) -> (RedisLease, RedisLease) {
     let outbox = Uuid::new_v4().to_string();
     let replica = || RedisLease::new(&server.url(), "", &outbox, Duration::from_secs(10)).unwrap();
     (replica(), replica())
+}
+
+/// A replica of `outbox`, and what it knows of the database.
+fn witness(server: &Redis, outbox: &str, seen: &str) -> (RedisLease, Arc<Lineages>) {
+    let lineages = Arc::<Lineages>::default();
+    lineages.told(seen.parse().unwrap());
+    let lease = RedisLease::new(&server.url(), "", outbox, Duration::from_secs(10)).unwrap();
+    (lease.for_all(lineages.clone()), lineages)
+}
+
+#[tokio::test]
+async fn a_renewal_brings_what_any_replica_saw_of_the_database() {
+    let (server, outbox) = (servers::redis().await, Uuid::new_v4().to_string());
+    let (lease, lineages) = witness(server, &outbox, "3 0 ");
+    let leader = holder();
+    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    let (other, others) = witness(server, &outbox, "1 0 ");
+    other.witness(SHARD).await.unwrap();
+    assert_eq!(others.highest_epoch(), Epoch(3), "the other replica heard of the term");
+    others.told("7 0 ".parse().unwrap());
+    other.witness(SHARD).await.unwrap();
+    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    assert_eq!(lineages.highest_epoch(), Epoch(7), "the poller heard of a later term");
+}
+
+/// Each call brings one answer: what all calls before saw.
+#[tokio::test]
+async fn the_witness_keeps_the_newest_lineage_and_of_strangers_that_of_the_higher_epoch() {
+    let (server, key) = (Redis::start().await, "outbox:{id}:seen:0");
+    let seen = |seen: &'static str| {
+        let server = &server;
+        async move {
+            server.command(&["EVAL", SEEN, "1", key, seen]).await;
+            server.get(key).await
+        }
+    };
+    for (seen_by_one, kept) in [
+        ("1 0 ", "1 0 "),
+        ("0 1 system 7", "1 1 system 7"),
+        ("2 3 system 7", "2 3 system 7"),
+        ("5 2 system 7", "5 3 system 7"),
+        ("5 9 system 8", "5 3 system 7"),
+        ("6 1 system 8", "6 1 system 8"),
+        ("4 0 ", "6 1 system 8"),
+        ("9007199254740991 1 system 8", "9007199254740991 1 system 8"),
+    ] {
+        assert_eq!(seen(seen_by_one).await, kept, "after {seen_by_one}");
+    }
+}
+
+#[tokio::test]
+async fn a_witness_that_is_something_else_stops_nobody_and_is_left_as_it_is() {
+    let (server, outbox) = (servers::redis().await, Uuid::new_v4().to_string());
+    let key = format!("outbox:{{{outbox}}}:seen:0");
+    for make in [&["SADD", &key, "1 2 3"][..], &["SET", &key, "mine"]] {
+        server.command(&["DEL", &key]).await;
+        server.command(make).await;
+        let (lease, lineages) = witness(server, &outbox, "3 0 ");
+        let leader = holder();
+        assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+        assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+        lease.witness(SHARD).await.unwrap();
+        assert_eq!(lineages.highest_epoch(), Epoch(3));
+        assert!(lease.release(SHARD, &leader).await.unwrap());
+    }
+    assert_eq!(server.get(&key).await, "mine");
 }
 
 /// Waits until `candidate` hears of releases: its subscription wakes it once.
@@ -151,7 +226,7 @@ async fn two_outboxes_on_one_redis_leave_each_other_alone() {
 }
 
 #[tokio::test]
-async fn an_idle_candidate_sends_one_command_per_campaign_and_a_renewal_counts_three() {
+async fn an_idle_candidate_sends_one_command_per_campaign_and_a_renewal_counts_four() {
     let server = Redis::start().await;
     let (lease, candidate) = replicas(&server);
     let leader = holder();
@@ -168,7 +243,8 @@ async fn an_idle_candidate_sends_one_command_per_campaign_and_a_renewal_counts_t
     assert_eq!(counts.await, BTreeMap::from([("set".to_owned(), 5)]));
 
     let counts = commands_during(&server, async { assert!(lease.renew(SHARD, &leader, LONG).await.unwrap()) });
-    let expected = ["evalsha", "get", "pexpire"].map(|command| (command.to_owned(), 1));
+    // The lease, and what all replicas saw of the database.
+    let expected = [("evalsha", 1), ("get", 2), ("pexpire", 1)].map(|(command, times)| (command.to_owned(), times));
     assert_eq!(counts.await, BTreeMap::from(expected));
 }
 

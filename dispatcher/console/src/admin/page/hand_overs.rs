@@ -112,6 +112,8 @@ mod tests {
             in_doubt: None,
             instance: None,
             version: None,
+            served_by: None,
+            next_served_by: None,
             next_started_at: None,
         }
     }

@@ -82,9 +82,10 @@ fn whole(term: &TermEntry, replicas: &[ReplicaStatus]) -> Markup {
         ("Shard", html! { (term.shard) }),
         ("Holder", text(&named(&term.holder, term.instance.as_deref()))),
         ("Version", text_if(term.version.as_deref())),
+        ("Database", text_if(term.served_by.as_deref())),
         ("Began", moment(&term.started_at)),
         ("Ended", moment_if(term.ended_at.as_deref())),
-        ("Ended because", because(term)),
+        ("Ended because", html! { (because(term)) @if let Some(change) = term.failover() { " " (text(&change)) } }),
         ("Lasted", lasted(term, replicas)),
         ("Next term began", moment_if(term.next_started_at.as_deref())),
         ("Gap", gap(term, replicas)),
@@ -117,11 +118,15 @@ fn why_in_words(why: &str) -> &str {
         Some(TermEnd::Wedged) => "stood still",
         Some(TermEnd::Shutdown) => "shut down",
         Some(TermEnd::Fenced) => "a later term had begun",
+        Some(TermEnd::DatabaseChanged) => "the database failed over",
         None => why,
     }
 }
 
 pub(super) fn because(term: &TermEntry) -> Markup {
+    if term.failover().is_some() {
+        return state(why_in_words(TermEnd::DatabaseChanged.as_str()), Tone::Warning);
+    }
     match (&term.ended_because, &term.next_started_at) {
         (Some(why), _) => {
             let tone = match why.as_str() {

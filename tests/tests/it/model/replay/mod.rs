@@ -6,7 +6,7 @@ mod replicas;
 use std::time::Duration;
 
 use outbox_model::traces::{self, Trace};
-use outbox_schema::{Holder, MessageId, Shard, TermId, Verdict};
+use outbox_schema::{Epoch, Holder, MessageId, Shard, TermId, Verdict};
 use outbox_tests::conformance::store::{Ask, Dialect, Outbox, http, mark, on_every_database};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
@@ -111,7 +111,7 @@ async fn a_claim_that_locked_nothing_would_be_made_behind_the_back_of_the_next_t
     );
     claimer.execute(sqlx::raw_sql(AssertSqlSafe(claim))).await.unwrap();
     let next = Holder::new("test", "next");
-    let minting = outbox.store.begin_term(Shard(0), &next);
+    let minting = outbox.store.begin_term(Shard(0), &next, Epoch(0));
     let opened = tokio::time::timeout(Duration::from_secs(10), minting).await.unwrap().unwrap();
     assert!(opened.unsettled.is_empty(), "the claim was found after all");
     claimer.execute("COMMIT").await.unwrap();

@@ -10,8 +10,8 @@ use outbox_model::steps::Step;
 use outbox_schema::store::due::{DueRows, RowsToClaim};
 use outbox_schema::store::{OpenedTerm, TermCounts};
 use outbox_schema::{
-    ChannelTerms, ClaimId, Holder, Mark, Message, MessageId, Revision, Shard, StoreError, TermEnd, TermId, Verdict,
-    WalkStart,
+    ChannelTerms, ClaimId, Epoch, Holder, Mark, Message, MessageId, Revision, Shard, StoreError, TermEnd, TermId,
+    Verdict, WalkStart,
 };
 use outbox_tests::conformance::store::{Outbox, http, mark, seen, terms};
 use tokio::task::JoinHandle;
@@ -134,7 +134,7 @@ impl<'a> Replicas<'a> {
         let store = self.outbox.store.clone();
         let beginning = tokio::spawn({
             let holder = holder.clone();
-            async move { store.begin_term(Shard(0), &holder).await }
+            async move { store.begin_term(Shard(0), &holder, Epoch(0)).await }
         });
         let claim_is_parked = self.parking.is_possible() && self.fleet.iter().any(|other| other.claiming.is_some());
         if claim_is_parked {

@@ -1,0 +1,61 @@
+//! What a replica does about failovers of its outbox database, whether it polls or not. (A term ends by itself.)
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_adapters::Lease;
+use outbox_schema::{Database, Lineages, Shard, Store};
+
+/// How long calls that were under way at a failover may still bring back a connection to the database of before.
+const CALLS_END: Duration = Duration::from_secs(5);
+
+/// Looks for failovers, and tells of them.
+#[derive(Debug)]
+pub struct Failovers {
+    /// What the connections of this process tell.
+    pub lineages: Arc<Lineages>,
+    /// The connections of the loop, and those of the listener.
+    pub databases: [Database; 2],
+    /// The connections that the poller keeps.
+    pub store: Arc<dyn Store>,
+    /// Where all replicas hear of it.
+    pub lease: Arc<dyn Lease>,
+    /// The time to live of the lease.
+    pub ttl: Duration,
+}
+
+impl Failovers {
+    /// Asks the server three times in a lease: a replica that does not poll would not hear of a failover, and could not warn a
+    /// poller whose connections still lead to the database of before.
+    pub async fn follow(self) {
+        let mut same = self.lineages.watch();
+        loop {
+            if tokio::time::timeout(self.ttl / 3, same.changed()).await.is_ok() {
+                self.tell().await;
+                continue;
+            }
+            let asked = tokio::time::timeout(self.ttl, self.databases[0].ask_again(&self.lineages)).await;
+            if let Ok(Err(_)) = asked {
+                self.distrust();
+            }
+        }
+    }
+
+    /// Tells the log and the other replicas, and closes the connections to the database of before.
+    async fn tell(&self) {
+        let (change, _) = self.lineages.last_change().unwrap_or_default();
+        tracing::warn!(change, "database.changed");
+        self.distrust();
+        // Only a warning to the others. Each finds out by its own connections too.
+        if let Err(error) = self.lease.witness(Shard::default()).await {
+            tracing::warn!(%error, "lease.witness_not_told");
+        }
+        tokio::time::sleep(CALLS_END).await;
+        self.distrust();
+    }
+
+    fn distrust(&self) {
+        self.store.distrust();
+        self.databases.iter().for_each(Database::distrust);
+    }
+}

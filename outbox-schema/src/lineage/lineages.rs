@@ -1,0 +1,243 @@
+//! What a process knows of the lineage of its outbox database, over all its connections.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::lineage::{Lineage, Seen};
+use super::server::Server;
+use crate::Epoch;
+
+/// What a process knows of the lineage of its outbox database. Each new connection tells of its server, and so does the lease store,
+/// which is the witness of all replicas. A lineage that was left behind is not gone back to.
+#[derive(Debug)]
+pub struct Lineages {
+    current: watch::Sender<Current>,
+    /// The highest epoch that this process, or the witness, has seen.
+    epoch: AtomicI64,
+    /// Why the last new connection was refused. None once one was taken.
+    refused: Mutex<Option<String>>,
+}
+
+/// The lineage that counts.
+#[derive(Debug, Clone)]
+struct Current {
+    lineage: Option<Lineage>,
+    /// What it took the place of.
+    before: Option<Lineage>,
+    /// Since when.
+    changed: Option<Instant>,
+    /// Connections that are older are not used any more.
+    since: Option<Instant>,
+}
+
+impl Default for Lineages {
+    fn default() -> Self {
+        let current = watch::Sender::new(Current { lineage: None, before: None, changed: None, since: None });
+        Self { current, epoch: AtomicI64::new(0), refused: Mutex::default() }
+    }
+}
+
+impl Lineages {
+    /// Takes a new connection to this server, or says why it is of no use to a poller.
+    pub(crate) fn admit(&self, server: Server) -> Result<(), String> {
+        let admitted = match server {
+            Server::Reader(why) => {
+                Err(format!("the server takes no writes ({why}); the poller waits for one that does"))
+            }
+            Server::Writer(lineage) => self.saw(lineage, Instant::now()),
+        };
+        if let Err(error) = &admitted {
+            tracing::warn!(%error, "database.not_to_poll");
+            // The server may have been another one before, and other connections lead to it.
+            self.current.send_if_modified(|current| {
+                current.since = current.lineage.is_some().then(Instant::now);
+                false
+            });
+        }
+        self.refused().clone_from(&admitted.as_ref().err().cloned());
+        admitted
+    }
+
+    /// Whether a connection of this age may still be used.
+    pub(crate) fn holds(&self, age: Duration) -> bool {
+        let since = self.current.borrow().since;
+        since.is_none_or(|since| age <= since.elapsed())
+    }
+
+    /// Why the last new connection was refused. None where it was taken.
+    pub fn refusal(&self) -> Option<String> {
+        self.refused().clone()
+    }
+
+    /// The lineage of the database now, in words. None where it has none.
+    pub fn current(&self) -> Option<String> {
+        self.current.borrow().lineage.as_ref().map(ToString::to_string)
+    }
+
+    /// The last change, in words, and how long it is ago. None where the database has always been the same.
+    pub fn last_change(&self) -> Option<(String, Duration)> {
+        let Current { lineage, before, changed, .. } = self.current.borrow().clone();
+        Some((format!("from {} to {}", before?, lineage?), changed?.elapsed()))
+    }
+
+    /// What this process has seen, for the witness.
+    pub fn seen(&self) -> Seen {
+        Seen { epoch: self.highest_epoch(), lineage: self.current.borrow().lineage.clone() }
+    }
+
+    /// The highest epoch that this process, or the witness, has seen.
+    pub fn highest_epoch(&self) -> Epoch {
+        Epoch(self.epoch.load(Ordering::Acquire))
+    }
+
+    /// Hears what the witness knows. A server of an older timeline is left from now on.
+    pub fn told(&self, seen: Seen) {
+        self.epoch.fetch_max(seen.epoch.0, Ordering::AcqRel);
+        let is_left = |left: &Current| matches!((&left.lineage, &seen.lineage), (Some(here), Some(there)) if there.is_after(here));
+        if is_left(&self.current.borrow()) {
+            // Should it have been known meanwhile, it is no change.
+            let _ = self.saw(seen.lineage, Instant::now());
+        }
+    }
+
+    /// Begins a term that was minted in this lineage.
+    ///
+    /// # Errors
+    /// Why it may not begin: the lineage was left behind.
+    pub fn begin(&self, lineage: Option<Lineage>, epoch: Epoch) -> Result<SameDatabase, String> {
+        self.saw(lineage, Instant::now())?;
+        self.epoch.fetch_max(epoch.0, Ordering::AcqRel);
+        Ok(self.watch())
+    }
+
+    /// Tells of the next change.
+    pub fn watch(&self) -> SameDatabase {
+        SameDatabase(self.current.subscribe())
+    }
+
+    /// Another lineage than that of before becomes the one that counts, unless it was left behind.
+    fn saw(&self, lineage: Option<Lineage>, at: Instant) -> Result<(), String> {
+        let Some(lineage) = lineage else { return Ok(()) };
+        let mut left_for = None;
+        self.current.send_if_modified(|current| match current.lineage.take() {
+            Some(newest) if newest.is_after(&lineage) => {
+                left_for = Some(newest.to_string());
+                current.lineage = Some(newest);
+                false
+            }
+            Some(same) if same == lineage => {
+                current.lineage = Some(same);
+                false
+            }
+            before => {
+                let changed = before.is_some();
+                let since = changed.then_some(at);
+                *current = Current { lineage: Some(lineage.clone()), before, changed: since, since };
+                changed
+            }
+        });
+        match left_for {
+            None => Ok(()),
+            Some(newest) => Err(format!(
+                "the server goes on with {lineage}, but the database is at {newest}: this one was left behind"
+            )),
+        }
+    }
+
+    fn refused(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says whether the outbox database is still the one that it was.
+#[derive(Debug, Clone)]
+pub struct SameDatabase(watch::Receiver<Current>);
+
+impl SameDatabase {
+    /// Whether it is.
+    pub fn holds(&self) -> bool {
+        !self.0.has_changed().unwrap_or(false)
+    }
+
+    /// Completes once it is another one. Goes on with that one.
+    ///
+    /// # Cancel safety
+    /// Safe: the change is told by the next call.
+    pub async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn timeline(timeline: u32) -> Option<Lineage> {
+        Some(Lineage::of_postgres(Some("7".to_owned()), timeline))
+    }
+
+    #[test]
+    fn the_first_lineage_is_no_change_and_a_promotion_is_one() {
+        let lineages = Lineages::default();
+        let before = lineages.watch();
+        lineages.admit(Server::Writer(timeline(1))).unwrap();
+        lineages.admit(Server::Writer(timeline(1))).unwrap();
+        assert!(before.holds() && lineages.holds(Duration::from_hours(1)) && lineages.last_change().is_none());
+        lineages.admit(Server::Writer(timeline(2))).unwrap();
+        assert!(!before.holds() && lineages.watch().holds());
+        assert!(!lineages.holds(Duration::from_hours(1)) && lineages.holds(Duration::ZERO));
+        assert_eq!(lineages.last_change().unwrap().0, "from timeline 1 of system 7 to timeline 2 of system 7");
+    }
+
+    #[test]
+    fn no_connection_and_no_term_goes_back_to_what_was_left() {
+        let lineages = Lineages::default();
+        lineages.admit(Server::Writer(timeline(2))).unwrap();
+        let refused = lineages.admit(Server::Writer(timeline(1))).unwrap_err();
+        assert!(refused.contains("timeline 1") && refused.contains("timeline 2"), "{refused}");
+        assert_eq!(lineages.refusal(), Some(refused));
+        assert!(lineages.begin(timeline(1), Epoch(4)).is_err());
+        assert!(lineages.begin(timeline(2), Epoch(4)).is_ok_and(|same| same.holds()));
+        lineages.admit(Server::Writer(timeline(2))).unwrap();
+        assert_eq!(lineages.refusal(), None);
+    }
+
+    #[test]
+    fn a_server_that_takes_no_writes_is_none_for_a_poller() {
+        let lineages = Lineages::default();
+        let refused = lineages.admit(Server::Reader("read_only is ON".to_owned())).unwrap_err();
+        assert!(refused.contains("read_only is ON"), "{refused}");
+        assert_eq!(lineages.current(), None);
+    }
+
+    #[test]
+    fn what_the_witness_knows_ends_the_side_that_was_left_and_no_other() {
+        let lineages = Lineages::default();
+        lineages.admit(Server::Writer(timeline(1))).unwrap();
+        let same = lineages.begin(timeline(1), Epoch(3)).unwrap();
+        lineages.told(Seen { epoch: Epoch(3), lineage: timeline(1) });
+        lineages.told(Seen { epoch: Epoch(2), lineage: None });
+        let stranger = Lineage::of_postgres(Some("8".to_owned()), 9);
+        lineages.told(Seen { epoch: Epoch(3), lineage: Some(stranger) });
+        assert!(same.holds() && lineages.highest_epoch() == Epoch(3));
+        lineages.told(Seen { epoch: Epoch(5), lineage: timeline(2) });
+        assert!(!same.holds() && lineages.highest_epoch() == Epoch(5));
+        assert!(lineages.admit(Server::Writer(timeline(1))).is_err());
+    }
+
+    #[test]
+    fn a_database_without_lineage_never_changes() {
+        let lineages = Lineages::default();
+        let same = lineages.begin(None, Epoch(1)).unwrap();
+        lineages.admit(Server::Writer(None)).unwrap();
+        lineages.told(Seen { epoch: Epoch(9), lineage: timeline(9) });
+        assert!(same.holds() && lineages.current().is_none());
+    }
+}

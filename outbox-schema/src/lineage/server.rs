@@ -1,0 +1,130 @@
+//! Asks a server for its lineage, and whether it takes writes.
+
+use sqlx::mysql::MySqlRow;
+use sqlx::postgres::PgRow;
+use sqlx::{Executor, MySqlConnection, PgConnection, Row};
+
+use super::lineage::Lineage;
+
+/// What a new connection learns of its server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// It takes writes. None where nobody need know its lineage, or it does not say: Aurora's servers share their storage.
+    Writer(Option<Lineage>),
+    /// It takes no writes, for this reason.
+    Reader(String),
+}
+
+impl Server {
+    /// The lineage of a server that takes writes.
+    pub(crate) fn lineage(self) -> Option<Lineage> {
+        match self {
+            Self::Writer(lineage) => lineage,
+            Self::Reader(_) => None,
+        }
+    }
+}
+
+/// PostgreSQL's words for a right that is missing: SQLSTATE `insufficient_privilege`.
+const NO_RIGHT: &str = "42501";
+
+/// Asks in one round trip: nothing is prepared for one question. Each role may ask, unless somebody took that right away; then the
+/// timeline alone counts.
+pub(crate) async fn read_postgres(connection: &mut PgConnection) -> sqlx::Result<Server> {
+    let row = match connection.fetch_one(sqlx::raw_sql(query!("postgres/poller/lineage"))).await {
+        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(NO_RIGHT) => {
+            connection.fetch_one(sqlx::raw_sql(query!("postgres/poller/lineage_without_system"))).await
+        }
+        row => row,
+    };
+    match row {
+        Ok(row) => of_postgres(&row),
+        // A server that speaks PostgreSQL's protocol and is another one.
+        Err(sqlx::Error::Database(error)) => {
+            tracing::debug!(%error, "database.lineage_unknown");
+            Ok(Server::Writer(None))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn of_postgres(row: &PgRow) -> sqlx::Result<Server> {
+    if row.try_get("recovers")? {
+        return Ok(Server::Reader("it is a standby, in recovery".to_owned()));
+    }
+    if row.try_get("reads_only")? {
+        return Ok(Server::Reader("its transactions are read-only".to_owned()));
+    }
+    let timeline: Option<String> = row.try_get("timeline")?;
+    let timeline = timeline.and_then(|hex| u32::from_str_radix(&hex, 16).ok());
+    let system = row.try_get("system")?;
+    Ok(Server::Writer(timeline.map(|timeline| Lineage::of_postgres(system, timeline))))
+}
+
+/// Asks with `SHOW`: a proxy that splits reads from writes sends a `SELECT` to a reader, and this to the writer.
+pub(crate) async fn read_mysql(connection: &mut MySqlConnection) -> sqlx::Result<Server> {
+    let rows = connection.fetch_all(sqlx::raw_sql(query!("mysql/poller/lineage"))).await?;
+    let variables: Vec<(String, String)> = rows.iter().map(variable).collect::<sqlx::Result<_>>()?;
+    Ok(of_mysql(&variables))
+}
+
+fn variable(row: &MySqlRow) -> sqlx::Result<(String, String)> {
+    Ok((row.try_get::<String, _>(0)?.to_lowercase(), row.try_get(1)?))
+}
+
+/// The words for "no" among the values of `read_only`. MariaDB 12 has more than two.
+const WRITABLE: [&str; 2] = ["OFF", "0"];
+
+fn of_mysql(variables: &[(String, String)]) -> Server {
+    let value = |wanted: &str| variables.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    for name in ["read_only", "super_read_only", "innodb_read_only"] {
+        if let Some(value) = value(name)
+            && !WRITABLE.contains(&value)
+        {
+            return Server::Reader(format!("{name} is {value}"));
+        }
+    }
+    if value("aurora_version").is_some() {
+        return Server::Writer(None);
+    }
+    if let Some(uuid) = value("server_uuid") {
+        return Server::Writer(Some(Lineage::of_mysql(format!("server {uuid}"))));
+    }
+    let name = |name| value(name).unwrap_or_default();
+    let mut server = format!("{}:{} (server_id {})", name("hostname"), name("port"), name("server_id"));
+    if let Some(node) = value("wsrep_node_name").filter(|_| value("wsrep_on") == Some("ON")) {
+        server = format!("node {node} at {server}");
+    }
+    Server::Writer(Some(Lineage::of_mysql(server)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(variables: &[(&str, &str)]) -> Server {
+        of_mysql(&variables.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_server_of_mysql_is_known_by_its_uuid_and_one_of_mariadb_by_its_place() {
+        let of = |server: &str| Server::Writer(Some(Lineage::of_mysql(server.to_owned())));
+        let mysql = [("server_uuid", "3e11"), ("hostname", "db"), ("read_only", "OFF"), ("super_read_only", "OFF")];
+        assert_eq!(server(&mysql), of("server 3e11"));
+        let mariadb =
+            [("hostname", "db"), ("port", "3306"), ("server_id", "7"), ("read_only", "OFF"), ("wsrep_on", "OFF")];
+        assert_eq!(server(&mariadb), of("db:3306 (server_id 7)"));
+        let galera = [mariadb[0], mariadb[1], mariadb[2], ("wsrep_on", "ON"), ("wsrep_node_name", "two")];
+        assert_eq!(server(&galera), of("node two at db:3306 (server_id 7)"));
+        assert_eq!(server(&[("aurora_version", "3.4"), ("server_uuid", "3e11")]), Server::Writer(None));
+    }
+
+    #[test]
+    fn whichever_setting_makes_a_server_of_mysql_a_reader_is_named() {
+        for (name, value) in
+            [("read_only", "ON"), ("super_read_only", "1"), ("read_only", "NO_LOCK"), ("innodb_read_only", "ON")]
+        {
+            assert_eq!(server(&[("server_uuid", "3e11"), (name, value)]), Server::Reader(format!("{name} is {value}")));
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The outbox database fails over to a standby; PostgreSQL, with Redis for the lease.
+
+use std::time::{Duration, Instant};
+
+use outbox_tests::eventually;
+use outbox_tests::faults::{CHANGES, Figures, LATENCY, REPLICAS, Run, Setup, repeat};
+use outbox_tests::fleet::{Fleet, PATIENCE, Poller, Settings};
+use outbox_tests::proxy::{Passage, Proxy};
+use outbox_tests::servers::{self, Postgres, TestDatabase};
+use outbox_tests::stage::Stage;
+
+use super::IN_FLIGHT;
+
+/// Pollers change meanwhile too, where they should.
+const TERM: Duration = Duration::from_secs(2);
+
+/// A database whose clients reach it by a proxy.
+async fn behind(proxy: &Proxy, primary: &Postgres) -> TestDatabase {
+    let TestDatabase { url, name } = primary.database().await;
+    TestDatabase { url: proxy.before(&url), name }
+}
+
+async fn setup(database: TestDatabase, max_in_flight: u32) -> Setup {
+    Setup { database, redis: Some(servers::redis().await.url()), max_in_flight, fault_points: false }
+}
+
+/// Waits for the term after a failover, and for its first delivery.
+async fn goes_on(run: &mut Run, poller: &Poller, failed_over: Instant, figures: &mut Figures) {
+    run.stage.application.insert(run.in_flight(), "/hook").await;
+    let next = async || run.stage.receiver.requests().into_iter().rfind(|request| request.arrived > failed_over);
+    let next = eventually("deliveries go on", PATIENCE, next).await;
+    figures.time("from the failover to the next delivery seen", next.arrived - failed_over);
+    assert_eq!(run.term_ended(poller).await, "database_changed");
+    let changes = run.fleet.lines(poller.place, "database.changed");
+    let change = changes.last().expect("the log tells of the failover")["change"].as_str().unwrap().to_owned();
+    assert!(change.contains("from timeline ") && change.contains(" to timeline "), "{change}");
+}
+
+/// One replica may have won each term: it knew first.
+async fn hand_over(run: &mut Run) {
+    let poller = run.poller_at_work().await;
+    run.fleet.stop(poller.place).await;
+    run.poller_at_work().await;
+}
+
+#[tokio::test]
+async fn a_failover_to_a_standby_that_has_every_commit_loses_and_repeats_nothing() {
+    repeat("a synchronous standby promoted, PostgreSQL and Redis", async |_, figures| {
+        for in_flight in IN_FLIGHT {
+            let mut primary = Postgres::start().await;
+            let proxy = Proxy::to(primary.port());
+            let setup = setup(behind(&proxy, &primary).await, in_flight).await;
+            let mut run = Run::begin(setup, |settings| settings).await;
+            for _ in 0..CHANGES {
+                let standby = Postgres::standby_of(primary.port()).await;
+                primary.commit_with_a_standby().await;
+                let poller = run.poller_at_work().await;
+                run.strikes(&poller);
+                primary.kill().await;
+                standby.promote().await;
+                proxy.lead_to(standby.port());
+                proxy.cut();
+                let failed_over = Instant::now();
+                goes_on(&mut run, &poller, failed_over, figures).await;
+                primary = standby;
+            }
+            hand_over(&mut run).await;
+            let messages = run.stage.application.committed.len();
+            let report = run.end(figures).await;
+            report.assert_all_delivered(messages);
+            figures.assert_no_duplicates(&report);
+        }
+    })
+    .await;
+}
+
+/// As when roles flip behind an address, and nobody closes a connection.
+#[tokio::test]
+async fn a_server_that_takes_no_writes_any_more_is_left_with_all_connections() {
+    repeat("roles flip without a closed connection, PostgreSQL and Redis", async |_, figures| {
+        let mut primary = Postgres::start().await;
+        // The connections of the application and of this test end, those of the replicas do not.
+        let (proxy, of_replicas) = (Proxy::to(primary.port()), Proxy::to(primary.port()));
+        let setup = setup(behind(&proxy, &primary).await, 16).await;
+        let kept = of_replicas.before(&setup.database.url);
+        let mut run = Run::begin(setup, |settings| Settings { database: kept, ..settings }).await;
+        for _ in 0..CHANGES {
+            let standby = Postgres::standby_of(primary.port()).await;
+            primary.commit_with_a_standby().await;
+            let poller = run.poller_at_work().await;
+            run.strikes(&poller);
+            primary.take_no_writes().await;
+            standby.promote().await;
+            for proxy in [&proxy, &of_replicas] {
+                proxy.lead_to(standby.port());
+            }
+            proxy.cut();
+            let failed_over = Instant::now();
+            goes_on(&mut run, &poller, failed_over, figures).await;
+            let none_left = async || (primary.replicas().await == 0).then_some(());
+            eventually("no connection to the reader is left", PATIENCE, none_left).await;
+            figures.time("from the failover until no connection to the reader is left", failed_over.elapsed());
+            primary = standby;
+        }
+        hand_over(&mut run).await;
+        let messages = run.stage.application.committed.len();
+        let report = run.end(figures).await;
+        report.assert_all_delivered(messages);
+        figures.assert_no_duplicates(&report);
+    })
+    .await;
+}
+
+/// The poller's connections lead to the old primary for ever; the other replicas' lead to the new one.
+#[tokio::test]
+async fn an_old_primary_that_wakes_up_is_left_by_the_poller_that_kept_its_connections() {
+    repeat("an old primary wakes up, PostgreSQL and Redis", async |_, figures| {
+        for _ in 0..2 {
+            let old = Postgres::start().await;
+            let (of_poller, of_others) = (Proxy::to(old.port()), Proxy::to(old.port()));
+            let database = behind(&of_others, &old).await;
+            let (of_all, kept) = (database.url.clone(), of_poller.before(&database.url));
+            let stage = Stage::set(database, LATENCY).await;
+            let redis = servers::redis().await.url();
+            let term = Duration::from_hours(1);
+            let timeout = Duration::from_secs(2);
+            let settings = Settings { database: kept, max_in_flight: 16, term, timeout, ..stage.settings(Some(redis)) };
+            let mut run = Run::of(stage, Fleet::start(&settings, 1));
+            let poller = run.poller_at_work().await;
+            for _ in 0..2 {
+                run.fleet.add(&[("OUTBOX_DATABASE__URL", &of_all)]);
+            }
+            run.stage.application.insert(2_000, "/hook").await;
+            let new = Postgres::standby_of(old.port()).await;
+            old.followed().await;
+            old.freeze();
+            new.promote().await;
+            of_others.lead_to(new.port());
+            of_others.cut();
+            old.thaw();
+            let woken = Instant::now();
+            // A candidate asks its connection each third of the time to live; so often the poller hears of it too.
+            let bound = settings.ttl * 2 / 3 + Duration::from_secs(1);
+            assert_eq!(run.term_ended(&poller).await, "database_changed");
+            let successor = run.successor(&poller).await;
+            assert!(successor.place != poller.place && successor.epoch > poller.epoch, "{successor:?}");
+            let sent = run.stage.receiver.requests();
+            let last = sent.iter().rfind(|request| request.replica == Some(poller.place)).unwrap();
+            let left = last.arrived.saturating_duration_since(woken);
+            figures.bounded(
+                &format!("from the waking of the old primary to its last send (bound {bound:.2?})"),
+                left,
+                bound,
+                run.lateness(),
+            );
+            run.stage.settled().await;
+            // It has no database to say goodbye to.
+            run.fleet.kill(poller.place).await;
+            run.fleet.stop_all().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn epochs_rise_also_where_the_standby_has_none_of_the_last_terms() {
+    repeat("a standby promoted that lacks the last terms, PostgreSQL and Redis", async |_, figures| {
+        for _ in 0..2 {
+            let primary = Postgres::start().await;
+            let (proxy, replication) = (Proxy::to(primary.port()), Proxy::to(primary.port()));
+            let setup = setup(behind(&proxy, &primary).await, 16).await;
+            let mut run = Run::begin(setup, |settings| Settings { term: TERM, ..settings }).await;
+            let standby = Postgres::standby_of(replication.port()).await;
+            run.poller_at_work().await;
+            primary.followed().await;
+            replication.set(Passage::Hole);
+            let first = run.fleet.poller(&run.stage.tables).await;
+            let mut poller = first.clone();
+            while poller.epoch < first.epoch + 3 {
+                poller = run.successor(&poller).await;
+            }
+            primary.kill().await;
+            replication.cut();
+            standby.promote().await;
+            proxy.lead_to(standby.port());
+            proxy.cut();
+            let failed_over = Instant::now();
+            let later = async || (run.stage.tables.newest_term().await.epoch > poller.epoch).then_some(());
+            eventually("a term begins above all that were seen", PATIENCE, later).await;
+            figures.time("from the failover to the next term", failed_over.elapsed());
+            run.stage.settled().await;
+            run.fleet.stop_all().await;
+            let of_place =
+                |place| run.fleet.lines(place, "term.began").into_iter().map(|line| line["epoch"].to_string());
+            let mut epochs: Vec<_> = (0..REPLICAS).flat_map(of_place).collect();
+            let begun = epochs.len();
+            epochs.sort_unstable();
+            epochs.dedup();
+            assert_eq!(epochs.len(), begun, "an epoch was minted twice");
+        }
+    })
+    .await;
+}
