@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_schema::retention::{BEGINNING, Overdue, Pruned, Pruning, Retention, Stretch};
-use outbox_schema::{DeskError, MessageId};
+use outbox_schema::{MessageId, QueryError};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -135,7 +135,7 @@ impl Pruner {
     }
 
     /// Removes old rows of the next stretch. Returns whether the pass is over.
-    async fn batch(&self, walk: &mut Walk) -> Result<bool, DeskError> {
+    async fn batch(&self, walk: &mut Walk) -> Result<bool, QueryError> {
         walk.next = match &walk.next {
             Next::Messages(after) => {
                 let retention = self.retention.current();
@@ -162,7 +162,7 @@ impl Pruner {
         Ok(false)
     }
 
-    async fn remove(&self, retention: &Retention, stretch: &Stretch) -> Result<Vec<Overdue>, DeskError> {
+    async fn remove(&self, retention: &Retention, stretch: &Stretch) -> Result<Vec<Overdue>, QueryError> {
         let removed = self.pruning.remove(retention, stretch).await;
         // Rows that must stay do not count as late: a dead letter that halts its key, a row that is being changed.
         let behind = removed.as_ref().map_or(&stretch.overdue, |removed| removed);
@@ -217,7 +217,7 @@ mod tests {
 
     #[async_trait]
     impl Pruning for Stretches {
-        async fn overdue(&self, _: &Retention, after: MessageId) -> Result<Stretch, DeskError> {
+        async fn overdue(&self, _: &Retention, after: MessageId) -> Result<Stretch, QueryError> {
             self.passes.fetch_add(u64::from(after == BEGINNING), Ordering::SeqCst);
             let left = self.left.load(Ordering::SeqCst);
             let through = MessageId(i64::try_from(left).unwrap_or(i64::MAX));
@@ -226,21 +226,21 @@ mod tests {
             Ok(Stretch { after, through, last: left <= 1, overdue: vec![one; usize::from(left > 0)] })
         }
 
-        async fn remove(&self, _: &Retention, stretch: &Stretch) -> Result<Vec<Overdue>, DeskError> {
+        async fn remove(&self, _: &Retention, stretch: &Stretch) -> Result<Vec<Overdue>, QueryError> {
             if self.refuses {
-                return Err(DeskError::Database { doing: "testing", source: sqlx::Error::PoolTimedOut });
+                return Err(QueryError { doing: "testing", source: sqlx::Error::PoolTimedOut });
             }
             self.left.fetch_sub(stretch.overdue.len() as u64, Ordering::SeqCst);
             Ok(stretch.overdue.clone())
         }
 
-        async fn prune_terms(&self) -> Result<bool, DeskError> {
+        async fn prune_terms(&self) -> Result<bool, QueryError> {
             Ok(false)
         }
 
-        async fn prune_destinations(&self, after: &str) -> Result<Option<String>, DeskError> {
+        async fn prune_destinations(&self, after: &str) -> Result<Option<String>, QueryError> {
             assert_eq!(after, "");
-            Err(DeskError::Database { doing: "testing", source: sqlx::Error::PoolTimedOut })
+            Err(QueryError { doing: "testing", source: sqlx::Error::PoolTimedOut })
         }
     }
 

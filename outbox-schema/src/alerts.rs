@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::sql::{AnyTransaction, Value, read, while_doing, write};
 use crate::statement::Statement;
 use crate::store::wire::millis_i64;
-use crate::{Database, DeskError, Shard};
+use crate::{Database, QueryError, Shard};
 
 const STANDING: Statement = statement!("alerts/standing");
 const CLAIM: Statement = statement!("alerts/claim");
@@ -81,7 +81,7 @@ impl PollerStanding {
 
 impl Database {
     /// The newest term of a shard. None where the table of alerts has lost its rows.
-    pub async fn poller_standing(&self, shard: Shard) -> Result<Option<PollerStanding>, DeskError> {
+    pub async fn poller_standing(&self, shard: Shard) -> Result<Option<PollerStanding>, QueryError> {
         let rows = read(self, &STANDING, &[shard.into()]).await;
         Ok(rows.map_err(while_doing("looking for a term that goes on"))?.pop())
     }
@@ -95,7 +95,7 @@ impl Database {
         telling: Telling,
         window: Duration,
         lasting: Duration,
-    ) -> Result<Option<AlertClaim>, DeskError> {
+    ) -> Result<Option<AlertClaim>, QueryError> {
         let claim = AlertClaim { telling, by: Uuid::new_v4().simple().to_string() };
         let values = [
             telling.kind().into(),
@@ -115,7 +115,7 @@ impl Database {
     }
 
     /// Notes that what was claimed is told: its window begins.
-    pub async fn alert_told(&self, claim: &AlertClaim) -> Result<(), DeskError> {
+    pub async fn alert_told(&self, claim: &AlertClaim) -> Result<(), QueryError> {
         let (over, opens) = (claim.telling.is_over(), claim.telling == Telling::NoPoller);
         let values =
             [claim.telling.kind().into(), Value::from(&claim.by), i64::from(over).into(), i64::from(opens).into()];
@@ -123,7 +123,7 @@ impl Database {
     }
 
     /// Gives back what was claimed and could not be told: after `pause` a replica may claim it again.
-    pub async fn release_alert(&self, claim: &AlertClaim, pause: Duration) -> Result<(), DeskError> {
+    pub async fn release_alert(&self, claim: &AlertClaim, pause: Duration) -> Result<(), QueryError> {
         let values = [claim.telling.kind().into(), Value::from(&claim.by), millis_i64(pause).into()];
         write(self, &RELEASE, &values).await.map_err(while_doing("giving back an alert"))
     }

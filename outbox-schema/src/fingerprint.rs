@@ -50,7 +50,7 @@ pub fn error_hash(error: &str) -> String {
 }
 
 /// FNV-1a in 64 bits: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>.
-pub(crate) fn fnv(text: &str) -> u64 {
+pub fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 

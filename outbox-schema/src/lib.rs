@@ -6,8 +6,8 @@
 //!
 //! # Features
 //! An application names its database: `postgres`, `mysql` (MariaDB too) or `sqlite`, and gets the driver of that one.
-//! `opentelemetry` has messages carry the trace context of the current span. `dispatcher` brings all else: the stores, the
-//! desk, migrations.
+//! `opentelemetry` has messages carry the trace context of the current span. `dispatcher` brings all else: the stores,
+//! migrations, and what the desk is made of.
 
 #![cfg_attr(
     not(feature = "dispatcher"),
@@ -15,7 +15,7 @@
 )]
 
 #[macro_use]
-mod queries;
+pub mod queries;
 
 #[cfg(feature = "dispatcher")]
 pub mod alerts;
@@ -26,8 +26,6 @@ pub mod claim;
 mod claim_id;
 #[cfg(feature = "dispatcher")]
 pub mod database;
-#[cfg(feature = "dispatcher")]
-pub mod desk;
 #[cfg(feature = "dispatcher")]
 pub mod destination;
 pub mod enqueue;
@@ -56,12 +54,14 @@ pub mod origin;
 #[cfg(feature = "dispatcher")]
 pub mod outcome_target;
 #[cfg(feature = "dispatcher")]
-mod passing;
+pub mod passing;
 #[cfg(feature = "dispatcher")]
 pub mod payload;
 pub mod plain_name;
 #[cfg(feature = "dispatcher")]
 mod ports;
+#[cfg(feature = "dispatcher")]
+mod query_error;
 #[cfg(feature = "dispatcher")]
 pub mod retention;
 #[cfg(feature = "dispatcher")]
@@ -71,9 +71,9 @@ pub mod session;
 #[cfg(feature = "dispatcher")]
 mod silence;
 #[cfg(feature = "dispatcher")]
-mod sql;
+pub mod sql;
 #[cfg(feature = "dispatcher")]
-mod statement;
+pub mod statement;
 #[cfg(feature = "dispatcher")]
 pub mod store;
 pub mod tags;
@@ -91,8 +91,6 @@ pub use claim::{ChannelTerms, OnDeadOrdered, WalkStart};
 pub use claim_id::ClaimId;
 #[cfg(feature = "dispatcher")]
 pub use database::{ConnectError, ConnectOptions, Connections, Database, Dialect, check_inserts};
-#[cfg(feature = "dispatcher")]
-pub use desk::{ByHand, DeadLetterFilter, Desk, DeskError, Selection};
 #[cfg(feature = "dispatcher")]
 pub use destination::{DestinationStore, Pause, PauseKind};
 pub use enqueue::fcm::{FcmMessage, FcmTarget};
@@ -116,9 +114,11 @@ pub use migrate::{
 #[cfg(feature = "dispatcher")]
 pub use outcome_target::{OutcomeTarget, TargetTemplate, TemplateError};
 #[cfg(feature = "dispatcher")]
+pub use query_error::QueryError;
+#[cfg(feature = "dispatcher")]
 pub use retention::{Pruning, Retention};
 #[cfg(feature = "dispatcher")]
-pub use rights::Role;
+pub use rights::{Role, lacks_rights};
 #[cfg(feature = "dispatcher")]
 pub use store::due::{ClaimTerms, DueRows, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim};
 #[cfg(feature = "dispatcher")]

@@ -4,7 +4,7 @@ use sqlx::FromRow;
 
 use crate::sql::{read, while_doing};
 use crate::statement::Statement;
-use crate::{Database, DeskError};
+use crate::{Database, QueryError};
 
 /// Mistakes among the newest messages, 1,000 at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromRow)]
@@ -20,11 +20,11 @@ pub struct Mistakes {
     pub in_future: i64,
 }
 
-const MISTAKES: Statement = statement!("desk/mistakes");
+const MISTAKES: Statement = statement!("checks/mistakes");
 
 impl Database {
     /// Searches the newest messages for mistakes of their applications.
-    pub async fn mistakes(&self) -> Result<Mistakes, DeskError> {
+    pub async fn mistakes(&self) -> Result<Mistakes, QueryError> {
         let rows: Vec<Mistakes> =
             read(self, &MISTAKES, &[]).await.map_err(while_doing("looking for mistakes of applications"))?;
         let none = Mistakes { looked_at: 0, encoded_twice: 0, whole_hours: 0, in_future: 0 };

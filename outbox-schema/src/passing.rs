@@ -13,7 +13,8 @@ const PASSING_ON_POSTGRES: [&str; 7] = ["08", "25", "40", "53", "55", "57", "58"
 const PASSING_ON_MYSQL: [u16; 16] =
     [1021, 1038, 1040, 1053, 1114, 1203, 1205, 1213, 1226, 1290, 1792, 1836, 1927, 1969, 3024, 4031];
 
-pub(crate) fn passes(error: &dyn DatabaseError) -> bool {
+/// Whether the same may succeed a moment later.
+pub fn passes(error: &dyn DatabaseError) -> bool {
     if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
         return PASSING_ON_MYSQL.contains(&error.number());
     }

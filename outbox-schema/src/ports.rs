@@ -1,11 +1,11 @@
-//! The ports of an outbox: what its database is for a poller, for operators, and for the removal of old messages.
+//! The ports of an outbox: what its database is for a poller, and for the removal of old messages.
 
 use std::sync::Arc;
 
 use crate::store::mysql::MySqlStore;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
-use crate::{ByHand, Database, Desk, Pruning, Store};
+use crate::{Database, Pruning, Store};
 
 impl Database {
     /// The outbox for a poller.
@@ -15,16 +15,6 @@ impl Database {
             Self::MySql(pool) => Arc::new(MySqlStore::new(pool.clone())),
             Self::Sqlite(pool) => Arc::new(SqliteStore::new(pool.clone())),
         }
-    }
-
-    /// The outbox for questions of operators.
-    pub fn desk(&self) -> Arc<dyn Desk> {
-        Arc::new(self.clone())
-    }
-
-    /// The outbox for changes by operators.
-    pub fn by_hand(&self) -> Arc<dyn ByHand> {
-        Arc::new(self.clone())
     }
 
     /// The outbox for the removal of old messages.

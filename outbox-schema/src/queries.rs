@@ -1,13 +1,16 @@
 //! SQL in files: `queries/DIALECT/SUBJECT.sql`, and `migrations/DIALECT/NAME.sql`. A statement of the former stands behind a line
 //! `-- name: NAME`, and is found while the program is compiled: a name that is not there does not compile.
+//!
+//! A package has its own files of statements. It lists them with `files!`, in a module `queries` at its root. There the macros look
+//! for what is named.
 
 const HEADING: &str = "-- name: ";
 
 /// The names and texts of one file, the last first. A file has at most this many; the others are empty.
-type Statements = [(&'static str, &'static str); 128];
+pub type Statements = [(&'static str, &'static str); 128];
 
-/// An empty line ends a statement before the next heading.
-const fn statements(file: &'static str) -> Statements {
+/// The statements of a file. An empty line ends a statement before the next heading.
+pub const fn statements(file: &'static str) -> Statements {
     let bytes = file.as_bytes();
     let mut found = [("", ""); 128];
     let (mut count, mut at, mut end) = (0, bytes.len(), bytes.len());
@@ -28,6 +31,27 @@ const fn statements(file: &'static str) -> Statements {
     found
 }
 
+/// The text of the statement of that name.
+pub const fn named(statements: &Statements, name: &str) -> Option<&'static str> {
+    let mut at = 0;
+    while at < statements.len() {
+        if is(statements[at].0, name) {
+            return Some(statements[at].1);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The two parts of `DIALECT/SUBJECT/NAME`: the file and the name in it.
+pub const fn parts(path: &str) -> (&str, &str) {
+    let mut at = path.len();
+    while !stands_at(path, at, "/") {
+        at -= 1;
+    }
+    (path.split_at(at).0, path.split_at(at + 1).1)
+}
+
 const fn stands_at(text: &str, at: usize, what: &str) -> bool {
     let (text, what) = (text.as_bytes(), what.as_bytes());
     let mut same = 0;
@@ -37,46 +61,13 @@ const fn stands_at(text: &str, at: usize, what: &str) -> bool {
     same == what.len()
 }
 
-const fn is(one: &str, other: &str) -> bool {
+/// Whether the texts are the same.
+pub const fn is(one: &str, other: &str) -> bool {
     one.len() == other.len() && stands_at(one, 0, other)
 }
 
-/// Reads each file once, into memory that all its texts share. An application reads those of its database.
-macro_rules! files {
-    ($($dialect:literal: $($subject:literal)+;)+) => {
-        /// The text of `DIALECT/SUBJECT/NAME`.
-        pub(crate) const fn text(path: &str) -> &'static str {
-            let mut at = path.len();
-            while !stands_at(path, at, "/") {
-                at -= 1;
-            }
-            let (file, name) = (path.split_at(at).0, path.split_at(at + 1).1);
-            $($(
-                #[cfg(feature = $dialect)]
-                if is(file, concat!($dialect, "/", $subject)) {
-                    static BYTES: [u8; include_bytes!(concat!("../queries/", $dialect, "/", $subject, ".sql")).len()] =
-                        *include_bytes!(concat!("../queries/", $dialect, "/", $subject, ".sql"));
-                    static STATEMENTS: Statements = statements(as_text(&BYTES));
-                    let mut at = 0;
-                    while at < STATEMENTS.len() {
-                        if is(STATEMENTS[at].0, name) {
-                            return STATEMENTS[at].1;
-                        }
-                        at += 1;
-                    }
-                }
-            )+)+
-            panic!("{}", path)
-        }
-    };
-}
-files! {
-    "postgres": "alerts" "desk" "destinations" "due" "enqueue" "figures" "migrate" "operations" "poller" "retention";
-    "mysql": "alerts" "desk" "destinations" "due" "enqueue" "figures" "migrate" "operations" "poller" "retention";
-    "sqlite": "alerts" "desk" "destinations" "due" "enqueue" "figures" "migrate" "operations" "poller" "retention";
-}
-
-pub(crate) const fn joined<const LENGTH: usize>(one: &str, other: &str) -> [u8; LENGTH] {
+/// The bytes of both texts, the second behind the first.
+pub const fn joined<const LENGTH: usize>(one: &str, other: &str) -> [u8; LENGTH] {
     let mut all = [0; LENGTH];
     let (start, rest) = all.split_at_mut(one.len());
     start.copy_from_slice(one.as_bytes());
@@ -84,21 +75,64 @@ pub(crate) const fn joined<const LENGTH: usize>(one: &str, other: &str) -> [u8; 
     all
 }
 
-pub(crate) const fn as_text(bytes: &[u8]) -> &str {
+/// The text that these bytes are.
+///
+/// # Panics
+/// They are not UTF-8. This is found while the program is compiled.
+pub const fn as_text(bytes: &[u8]) -> &str {
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(_) => panic!("SQL is UTF-8"),
     }
 }
 
+/// Lists the files of a package. Each is read once, into memory that all its texts share. An application reads those of its
+/// database.
+#[cfg_attr(feature = "dispatcher", macro_export)]
+macro_rules! files {
+    ($($(#[$when:meta])? $dialect:literal: $($subject:literal)+;)+) => {
+        /// The text of `DIALECT/SUBJECT/NAME`.
+        pub(crate) const fn text(path: &str) -> &'static str {
+            let (file, name) = $crate::queries::parts(path);
+            $(
+                $(#[$when])?
+                {$(
+                    if $crate::queries::is(file, concat!($dialect, "/", $subject)) {
+                        static BYTES: [u8; include_bytes!(
+                            concat!(env!("CARGO_MANIFEST_DIR"), "/queries/", $dialect, "/", $subject, ".sql")
+                        ).len()] =
+                            *include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/queries/", $dialect, "/", $subject, ".sql"));
+                        static STATEMENTS: $crate::queries::Statements =
+                            $crate::queries::statements($crate::queries::as_text(&BYTES));
+                        if let Some(text) = $crate::queries::named(&STATEMENTS, name) {
+                            return text;
+                        }
+                    }
+                )+}
+            )+
+            panic!("{}", path)
+        }
+    };
+}
+files! {
+    #[cfg(feature = "postgres")]
+    "postgres": "alerts" "checks" "destinations" "due" "enqueue" "figures" "migrate" "poller" "retention";
+    #[cfg(feature = "mysql")]
+    "mysql": "alerts" "checks" "destinations" "due" "enqueue" "figures" "migrate" "poller" "retention";
+    #[cfg(feature = "sqlite")]
+    "sqlite": "alerts" "checks" "destinations" "due" "enqueue" "figures" "migrate" "poller" "retention";
+}
+
 /// The statement `"DIALECT/SUBJECT/NAME"`; or two, of which the second goes on where the first ends.
+#[cfg_attr(feature = "dispatcher", macro_export)]
+#[allow(clippy::crate_in_macro_def, reason = "the statements are those of the package that asks")]
 macro_rules! query {
     ($path:expr) => {
-        const { $crate::queries::text($path) }
+        const { crate::queries::text($path) }
     };
     ($path:expr, $rest:expr) => {
         const {
-            const TEXTS: (&str, &str) = ($crate::queries::text($path), $crate::queries::text($rest));
+            const TEXTS: (&str, &str) = (crate::queries::text($path), crate::queries::text($rest));
             const BYTES: [u8; TEXTS.0.len() + TEXTS.1.len()] = $crate::queries::joined(TEXTS.0, TEXTS.1);
             $crate::queries::as_text(&BYTES)
         }
@@ -135,12 +169,13 @@ macro_rules! step {
 }
 
 /// A statement in three dialects: `"SUBJECT/NAME"`, or two of which the second goes on where the first ends.
+#[cfg_attr(feature = "dispatcher", macro_export)]
 macro_rules! statement {
     ($($name:literal),+) => {
         $crate::statement::Statement {
-            postgres: query!($(concat!("postgres/", $name)),+),
-            mysql: query!($(concat!("mysql/", $name)),+),
-            sqlite: query!($(concat!("sqlite/", $name)),+),
+            postgres: $crate::query!($(concat!("postgres/", $name)),+),
+            mysql: $crate::query!($(concat!("mysql/", $name)),+),
+            sqlite: $crate::query!($(concat!("sqlite/", $name)),+),
         }
     };
 }

@@ -14,12 +14,16 @@ use sqlx::{
 use crate::literal::{self, spelled_out};
 use crate::session::Session;
 use crate::statement::Statement;
-use crate::{Database, DeskError, Shard};
+use crate::{Database, QueryError, Shard};
+
+const CLOCK: Statement = statement!("poller/clock");
 
 /// A parameter.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
+    /// A whole number, or NULL.
     Number(Option<i64>),
+    /// A text, or NULL.
     Text(Option<&'a str>),
 }
 
@@ -65,7 +69,7 @@ impl Value<'_> {
 }
 
 /// A row that is read in the same way from each database. `()` is for statements without rows.
-pub(crate) trait AnyRow:
+pub trait AnyRow:
     for<'r> FromRow<'r, PgRow> + for<'r> FromRow<'r, MySqlRow> + for<'r> FromRow<'r, SqliteRow> + Send + Unpin
 {
 }
@@ -97,15 +101,18 @@ type Take<'a> = &'a mut (dyn FnMut(Row) -> sqlx::Result<()> + Send);
 
 /// A connection to one of the databases.
 #[derive(Debug)]
-pub(crate) enum AnyConnection<'c> {
+pub enum AnyConnection<'c> {
+    /// PostgreSQL.
     Postgres(&'c mut PgConnection),
+    /// MySQL or MariaDB.
     MySql(&'c mut MySqlConnection),
+    /// SQLite.
     Sqlite(&'c mut SqliteConnection),
 }
 
 impl AnyConnection<'_> {
     /// Runs a statement and reads the rows that it returns.
-    pub(crate) async fn rows<T: AnyRow>(
+    pub async fn rows<T: AnyRow>(
         &mut self,
         statement: &'static Statement,
         values: &[Value<'_>],
@@ -117,7 +124,7 @@ impl AnyConnection<'_> {
 
     /// The same for a statement that reads much of an index. MariaDB 10.11 reads the rows too when it executes a
     /// prepared statement a second time, even where the index has all columns. So there the statement is sent as text.
-    pub(crate) async fn rows_from_index<T: AnyRow>(
+    pub async fn rows_from_index<T: AnyRow>(
         &mut self,
         statement: &'static Statement,
         values: &[Value<'_>],
@@ -157,11 +164,7 @@ impl AnyConnection<'_> {
     }
 
     /// Runs a statement that inserts one row. Returns the `id` of the row.
-    pub(crate) async fn inserted_id(
-        &mut self,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-    ) -> sqlx::Result<i64> {
+    pub async fn inserted_id(&mut self, statement: &'static Statement, values: &[Value<'_>]) -> sqlx::Result<i64> {
         match self {
             Self::Postgres(connection) => {
                 let query = sqlx::query_scalar_with(statement.postgres, bound::<Postgres>(values)?);
@@ -180,7 +183,7 @@ impl AnyConnection<'_> {
     }
 
     /// Runs a statement that returns no rows. Returns how many rows it changed.
-    pub(crate) async fn changed(&mut self, statement: &'static Statement, values: &[Value<'_>]) -> sqlx::Result<u64> {
+    pub async fn changed(&mut self, statement: &'static Statement, values: &[Value<'_>]) -> sqlx::Result<u64> {
         match self {
             Self::Postgres(connection) => {
                 let query = sqlx::query_with(statement.postgres, bound::<Postgres>(values)?);
@@ -198,8 +201,14 @@ impl AnyConnection<'_> {
         }
     }
 
+    /// The time by the database's clock, in microseconds since 1970.
+    pub async fn now_us(&mut self) -> sqlx::Result<i64> {
+        let now: Vec<(i64,)> = self.rows(&CLOCK, &[]).await?;
+        now.first().map(|(us,)| *us).ok_or(sqlx::Error::RowNotFound)
+    }
+
     /// Runs a script of our own: statements without parameters.
-    pub(crate) async fn script(&mut self, script: String) -> sqlx::Result<()> {
+    pub async fn script(&mut self, script: String) -> sqlx::Result<()> {
         let script = sqlx::raw_sql(AssertSqlSafe(script));
         match self {
             Self::Postgres(connection) => script.execute(&mut **connection).await.map(drop),
@@ -256,22 +265,26 @@ where
 ///
 /// # Cancel safety
 /// Safe, also while it begins: see [`Session`].
-pub(crate) enum AnyTransaction {
+#[derive(Debug)]
+pub enum AnyTransaction {
+    /// PostgreSQL.
     Postgres(Session<Postgres>),
+    /// MySQL or MariaDB.
     MySql(Session<MySql>),
+    /// SQLite.
     Sqlite(Transaction<'static, Sqlite>),
 }
 
 impl AnyTransaction {
     /// To look only: what is read on PostgreSQL and SQLite is of one moment.
-    pub(crate) async fn to_read(database: &Database) -> sqlx::Result<Self> {
+    pub async fn to_read(database: &Database) -> sqlx::Result<Self> {
         let postgres = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         Self::begin(database, postgres, "START TRANSACTION READ ONLY", "BEGIN").await
     }
 
     /// Begins a transaction that locks, then reads in a later statement, and writes. (On MySQL the session is READ
     /// COMMITTED.)
-    pub(crate) async fn to_write(database: &Database) -> sqlx::Result<Self> {
+    pub async fn to_write(database: &Database) -> sqlx::Result<Self> {
         let mysql = query!("mysql/poller/begin");
         Self::begin(database, "BEGIN ISOLATION LEVEL READ COMMITTED", mysql, "BEGIN IMMEDIATE").await
     }
@@ -289,7 +302,8 @@ impl AnyTransaction {
         })
     }
 
-    pub(crate) fn connection(&mut self) -> AnyConnection<'_> {
+    /// The connection, for what is done in the transaction.
+    pub fn connection(&mut self) -> AnyConnection<'_> {
         match self {
             Self::Postgres(transaction) => AnyConnection::Postgres(transaction),
             Self::MySql(transaction) => AnyConnection::MySql(transaction),
@@ -297,7 +311,8 @@ impl AnyTransaction {
         }
     }
 
-    pub(crate) async fn commit(self) -> sqlx::Result<()> {
+    /// Commits.
+    pub async fn commit(self) -> sqlx::Result<()> {
         match self {
             Self::Postgres(transaction) => transaction.commit().await,
             Self::MySql(transaction) => transaction.commit().await,
@@ -307,7 +322,7 @@ impl AnyTransaction {
 }
 
 /// Reads the rows of one statement, in a transaction of its own.
-pub(crate) async fn read<T: AnyRow>(
+pub async fn read<T: AnyRow>(
     database: &Database,
     statement: &'static Statement,
     values: &[Value<'_>],
@@ -329,19 +344,15 @@ async fn read_each(
 }
 
 /// Runs one statement that returns no rows, in a transaction of its own.
-pub(crate) async fn write(
-    database: &Database,
-    statement: &'static Statement,
-    values: &[Value<'_>],
-) -> sqlx::Result<()> {
+pub async fn write(database: &Database, statement: &'static Statement, values: &[Value<'_>]) -> sqlx::Result<()> {
     let mut transaction = AnyTransaction::to_write(database).await?;
     transaction.connection().changed(statement, values).await?;
     transaction.commit().await
 }
 
 /// An error of the database, with what was asked of it.
-pub(crate) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> DeskError {
-    move |source| DeskError::Database { doing, source }
+pub(crate) fn while_doing(doing: &'static str) -> impl FnOnce(sqlx::Error) -> QueryError {
+    move |source| QueryError { doing, source }
 }
 
 #[cfg(test)]

@@ -3,10 +3,13 @@
 /// A statement in each dialect, with the same parameters in the same order and the same columns. MySQL has no numbered
 /// parameters. Where it needs a parameter twice, its file has `?1`, `?2` and so on, as SQLite's does.
 #[derive(Debug)]
-pub(crate) struct Statement {
-    pub(crate) postgres: &'static str,
-    pub(crate) mysql: &'static str,
-    pub(crate) sqlite: &'static str,
+pub struct Statement {
+    /// Its text on PostgreSQL.
+    pub postgres: &'static str,
+    /// Its text on MySQL and MariaDB.
+    pub mysql: &'static str,
+    /// Its text on SQLite.
+    pub sqlite: &'static str,
 }
 
 /// What a [`Statement`] is on PostgreSQL where that has a function for the whole of a step. Nobody asks it, and it would be

@@ -20,8 +20,8 @@ use std::num::NonZeroU32;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use outbox_schema::desk::{Author, Change, ContentEdit, Moment, Pace, UNWATCHED};
-use outbox_schema::{ConnectOptions, Database, DeadLetterFilter, DeadReason, Selection};
+use outbox_desk::{Author, ByHand, Change, ContentEdit, DeadLetterFilter, Desk, Moment, Pace, Selection, UNWATCHED};
+use outbox_schema::{ConnectOptions, Database, DeadReason};
 use outbox_tests::changes::Unfollowed;
 use outbox_tests::receiver::Receiver;
 use outbox_tests::{outbox_binary, servers};
@@ -66,10 +66,9 @@ async fn main() {
 }
 
 async fn lists(database: &Database) {
-    let desk = database.desk();
     let any = DeadLetterFilter::default;
     let rare = || Some("https://rare.example:443".to_owned());
-    let fingerprint = desk.dead_groups(&Selection::Filter(any())).await.unwrap()[0].fingerprint.clone();
+    let fingerprint = database.dead_groups(&Selection::Filter(any())).await.unwrap()[0].fingerprint.clone();
     let filters = [
         ("all", any()),
         ("--channel", DeadLetterFilter { channel: Some("http".to_owned()), ..any() }),
@@ -88,10 +87,10 @@ async fn lists(database: &Database) {
         let selection = Selection::Filter(filter.clone());
         for _ in 0..TIMES {
             let began = Instant::now();
-            desk.dead_groups(&selection).await.unwrap();
+            database.dead_groups(&selection).await.unwrap();
             grouped.push(began.elapsed());
             let began = Instant::now();
-            assert!(!desk.dead_letters(&filter, &[], None, 100).await.unwrap().letters.is_empty(), "{name}");
+            assert!(!database.dead_letters(&filter, &[], None, 100).await.unwrap().letters.is_empty(), "{name}");
             plain.push(began.elapsed());
         }
         let [grouped, plain] = [grouped, plain].map(in_words);
@@ -101,21 +100,20 @@ async fn lists(database: &Database) {
 
 /// How fast the letters of one cause are edited, and then redriven and taken back.
 async fn changes(database: &Database) {
-    let by_hand = database.by_hand();
     let refused = DeadLetterFilter { status_code: Some(400), ..DeadLetterFilter::default() };
     let (refused, author) = (Selection::Filter(refused), Author { who: "bench".to_owned(), why: String::new() });
     let headers = BTreeMap::from([("X-Tenant".to_owned(), "7".to_owned())]);
     let change = ContentEdit { headers, ..ContentEdit::default() };
     let began = Instant::now();
     let edit = Change::Edit { selection: refused.clone(), change };
-    let edited = by_hand.apply(&edit, &author, UNWATCHED).await.unwrap().changed;
+    let edited = database.apply(&edit, &author, UNWATCHED).await.unwrap().changed;
     println!("edited {edited} in {:.1} s", began.elapsed().as_secs_f64());
     let began = Instant::now();
     let pace = Pace { canary: None, rate: NonZeroU32::new(1) };
-    let done = by_hand.redrive(&refused, pace, &author).await.unwrap();
+    let done = database.redrive(&refused, pace, &author).await.unwrap();
     println!("redrove {} in {:.1} s", done.changed, began.elapsed().as_secs_f64());
     let began = Instant::now();
-    let undone = by_hand.undo(done.audit_id.unwrap(), &author).await.unwrap();
+    let undone = database.undo(done.audit_id.unwrap(), &author).await.unwrap();
     println!("took {} back in {:.1} s", undone.changed, began.elapsed().as_secs_f64());
 }
 
@@ -127,13 +125,13 @@ fn in_words(mut times: Vec<Duration>) -> String {
 async fn deliveries(database: &Database, url: &str, rows: usize) {
     let receiver = Receiver::start(Duration::ZERO);
     let before = deliver(database, url, &receiver).await;
-    let by_hand = database.by_hand();
+    let outbox = database.clone();
     let everything = Selection::Filter(DeadLetterFilter::default());
     let began = Instant::now();
     let redriving = tokio::spawn(async move {
         let pace = Pace { canary: None, rate: NonZeroU32::new(1) };
         let author = Author { who: "bench".to_owned(), why: String::new() };
-        by_hand.redrive(&everything, pace, &author).await.map(|done| done.changed)
+        outbox.redrive(&everything, pace, &author).await.map(|done| done.changed)
     });
     let beside = deliver(database, url, &receiver).await;
     assert!(!redriving.is_finished(), "the redrive of {rows} ended before the deliveries: more rows are needed");

@@ -18,8 +18,8 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use outbox_schema::desk::MessageFilter;
-use outbox_schema::{ConnectOptions, Database, DeadLetterFilter, NewMessage, enqueue_all};
+use outbox_desk::{DeadLetterFilter, Desk, MessageFilter};
+use outbox_schema::{ConnectOptions, Database, NewMessage, enqueue_all};
 use outbox_tests::receiver::Receiver;
 use outbox_tests::{outbox_binary, servers};
 use rustix::process::{Pid, Signal, kill_process};
@@ -144,7 +144,7 @@ async fn searches(database: &Database, rows: usize) {
         let mut times = Vec::new();
         for _ in 0..TIMES {
             let began = Instant::now();
-            let page = database.desk().messages(&filter, None, 100).await.unwrap();
+            let page = database.messages(&filter, None, 100).await.unwrap();
             times.push(began.elapsed());
             assert_eq!(!page.messages.is_empty(), finds, "{name}");
         }
@@ -155,7 +155,7 @@ async fn searches(database: &Database, rows: usize) {
         let mut times = Vec::new();
         for _ in 0..TIMES {
             let began = Instant::now();
-            assert_eq!(database.desk().dead_letters(&filter, &[], None, 100).await.unwrap().letters, []);
+            assert_eq!(database.dead_letters(&filter, &[], None, 100).await.unwrap().letters, []);
             times.push(began.elapsed());
         }
         println!("dead-letters list --tag {list:<18} {}", in_words(times));

@@ -18,7 +18,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use outbox_schema::desk::{Author, Change, UNWATCHED};
+use outbox_desk::{Author, ByHand, Change, UNWATCHED};
 use outbox_schema::retention::BEGINNING;
 use outbox_schema::{ConnectOptions, Database, Pruning, Retention};
 use outbox_tests::receiver::Receiver;
@@ -61,7 +61,7 @@ async fn main() {
         look.push(walk(&database, &later).await);
         let began = Instant::now();
         let prune = Change::Prune { retention: by_age.clone(), of: None };
-        let removed = database.by_hand().apply(&prune, &author, UNWATCHED).await.unwrap();
+        let removed = database.apply(&prune, &author, UNWATCHED).await.unwrap();
         assert_eq!(removed.count("success"), rows as u64);
         by_hand.push(began.elapsed().as_secs_f64());
 

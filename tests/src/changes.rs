@@ -1,10 +1,11 @@
 //! Changes of many messages as tests make them: to their end, and followed by nobody.
 
 use async_trait::async_trait;
-use outbox_schema::desk::{
-    Author, Because, Change, DeskError, MessageSelection, Outcome, Pace, ReplayManner, Selection, Skipped, UNWATCHED,
+use outbox_desk::{
+    Author, Because, ByHand, Change, DeskError, MessageSelection, Outcome, Pace, ReplayManner, Selection, Skipped,
+    UNWATCHED,
 };
-use outbox_schema::{ByHand, MessageId};
+use outbox_schema::MessageId;
 
 /// Changes that nobody follows.
 #[async_trait]

@@ -1,4 +1,7 @@
-//! The statements of `outbox-schema/queries/DIALECT/SUBJECT.sql`, as the files have them.
+//! The statements of `queries/DIALECT/SUBJECT.sql`, as the files have them.
+
+/// The folders of these files.
+pub const FOLDERS: [&str; 2] = ["outbox-schema/queries", "outbox-schema/desk/queries"];
 
 /// The names and texts of a file, in its order.
 pub fn statements(file: &str) -> Vec<(String, String)> {
@@ -10,7 +13,8 @@ pub fn statements(file: &str) -> Vec<(String, String)> {
 /// The text of `DIALECT/SUBJECT/NAME`.
 pub fn query(path: &str) -> String {
     let (file, name) = path.rsplit_once('/').unwrap();
-    let file = format!("{}/../outbox-schema/queries/{file}.sql", env!("CARGO_MANIFEST_DIR"));
-    let statements = statements(&std::fs::read_to_string(file).unwrap());
+    let files = FOLDERS.map(|folder| format!("{}/../{folder}/{file}.sql", env!("CARGO_MANIFEST_DIR")));
+    let found = files.iter().find_map(|file| std::fs::read_to_string(file).ok());
+    let statements = statements(&found.unwrap_or_else(|| panic!("no file of {path}")));
     statements.into_iter().find(|(found, _)| found == name).unwrap_or_else(|| panic!("no statement {path}")).1
 }

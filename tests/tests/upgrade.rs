@@ -76,7 +76,8 @@ async fn roll(dice: &mut Dice, figures: &mut Figures, database: TestDatabase, re
     run.fleet.kill(poller.place).await;
     run.fleet.add(&[]);
     run.enough_hand_overs().await;
-    let rows = async || (run.stage.tables.database().replicas().await.unwrap().len() >= REPLICAS).then_some(());
+    let rows =
+        async || (outbox_desk::replicas(run.stage.tables.database()).await.unwrap().len() >= REPLICAS).then_some(());
     eventually("each replica has a row", outbox_tests::fleet::PATIENCE, rows).await;
     let messages = run.stage.application.committed.len();
     run.end(figures).await.assert_all_delivered(messages);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use outbox_schema::desk::{AuditAction, AuditFilter, AuditPage, LOOKED_AT, ListedAudit, Moment};
+use outbox_desk::{AuditAction, AuditFilter, AuditPage, LOOKED_AT, ListedAudit, Moment};
 
 use super::known::number;
 use super::messages::find;
@@ -60,7 +60,7 @@ pub(super) async fn audit(config: Config, url: Option<&str>, command: AuditComma
     let filter = AuditFilter { message, since, until, who, action };
     let page = match &outbox {
         OutboxAccess::Replica(replica) => replica.audits(&filter, after, limit).await?,
-        OutboxAccess::Database(database, _) => database.audits(&filter, after, limit).await?,
+        OutboxAccess::Database(database, _) => outbox_desk::audits(database, &filter, after, limit).await?,
     };
     if page.entries.is_empty()
         && let Some(turned) = turned_round(filter.since, filter.until)

@@ -8,7 +8,7 @@ use clap::{Arg, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::ArgValueCandidates;
 use outbox_config::ConfigError;
 use outbox_console::text;
-use outbox_schema::DeskError;
+use outbox_desk::DeskError;
 
 use super::{
     audit, bench, channels, check, completions, config, dead_letters, destinations, enqueue, health, invalid_targets,

@@ -9,7 +9,7 @@ use clap::{Args, Command};
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
-use outbox_schema::desk::{DeadLetterFilter, Selection};
+use outbox_desk::{DeadLetterFilter, Selection};
 
 use super::session::OutboxAccess;
 use super::settings::{Global, settings};

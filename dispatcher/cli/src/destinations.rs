@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
-use outbox_schema::desk::{DestinationEntry, HeldUp, Paused, Resumed};
+use outbox_desk::{DestinationEntry, HeldUp, Paused, Resumed};
 
 use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose, ReasonedArgs};
 use crate::completions;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_schema::desk::{DeadLetterFilter, MessageFilter, Moment, Selection};
-use outbox_schema::{Database, Desk, DeskError, Status};
+use outbox_desk::{DeadLetterFilter, Desk, DeskError, MessageFilter, Moment, Selection};
+use outbox_schema::{Database, Status};
 
 use outbox_console::text::to_the_second;
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
-use outbox_schema::desk::{Cleared, InvalidTargetPage, InvalidTargetSelection, Moment};
+use outbox_desk::{Cleared, InvalidTargetPage, InvalidTargetSelection, Moment};
 
 use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose, confirmed};
 use crate::completions;

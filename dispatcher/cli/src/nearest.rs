@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use outbox_console::configured::nearest;
 use outbox_console::text::warning;
-use outbox_schema::desk::{Change, DeadLetterFilter, MessageFilter, MessageSelection, Moment, Selection};
-use outbox_schema::{Desk, DeskError};
+use outbox_desk::{Change, DeadLetterFilter, Desk, DeskError, MessageFilter, MessageSelection, Moment, Selection};
 
 use crate::session::OutboxAccess;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use outbox_schema::desk::{OperationEntry, OperationPage, OperationStatus};
+use outbox_desk::{OperationEntry, OperationPage, OperationStatus};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::known::number;
@@ -86,7 +86,7 @@ pub(super) async fn operations(
         OperationsCommand::List(ListArgs { limit, after, json }) => {
             let page = match &outbox {
                 OutboxAccess::Replica(replica) => replica.operations(after, limit).await?,
-                OutboxAccess::Database(database, _) => database.operations(after, limit).await?,
+                OutboxAccess::Database(database, _) => outbox_desk::operations(database, after, limit).await?,
             };
             print_as(json, &page, in_words)?;
             Ok(ExitCode::SUCCESS)
@@ -103,7 +103,7 @@ pub(super) async fn operations(
 async fn there(outbox: &OutboxAccess, id: i64) -> anyhow::Result<OperationEntry> {
     let operation = match outbox {
         OutboxAccess::Replica(replica) => replica.operation(id).await?,
-        OutboxAccess::Database(database, _) => database.operation(id).await?,
+        OutboxAccess::Database(database, _) => outbox_desk::operation(database, id).await?,
     };
     match operation {
         Some(operation) => Ok(operation),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
-use outbox_schema::desk::{HaltedKey, HaltedKeyPage, KeyCursor};
+use outbox_desk::{HaltedKey, HaltedKeyPage, KeyCursor};
 
 use super::nearest;
 use super::session::{OutboxAccess, Purpose};

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::Args;
-use outbox_schema::desk::Pace;
+use outbox_desk::Pace;
 
 use crate::session::Misuse;
 

@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use outbox_console::text::{Advance, error_line, grouped};
-use outbox_schema::desk::{Author, Progress};
-use outbox_schema::{ByHand, DeskError};
+use outbox_desk::{Author, ByHand, DeskError, Progress};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 

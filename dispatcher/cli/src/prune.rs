@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use outbox_schema::desk::{Change, Preview, RunsBy};
+use outbox_desk::{Change, Preview, RunsBy};
 use outbox_schema::retention::Retention;
 
 use super::changes::{make, pruned, would};

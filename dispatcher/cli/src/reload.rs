@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
-use outbox_schema::desk::{RefusedSettings, RunsBy};
+use outbox_desk::{RefusedSettings, RunsBy};
 use tokio::signal::unix::Signal;
 
 use outbox_config::{Config, ConfigError};

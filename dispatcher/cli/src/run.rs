@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use outbox_adapters::Hints;
-use outbox_schema::desk::{Replica, RunsBy};
+use outbox_desk::{Replica, RunsBy};
 use outbox_schema::migrate::Meta;
 use outbox_schema::{Database, Shard, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::Args;
 use outbox_adapters::Lease;
-use outbox_schema::desk::Author;
+use outbox_desk::{Author, ByHand, Desk, DeskError};
 use outbox_schema::migrate::{Meta, SchemaState};
-use outbox_schema::{ByHand, DEFAULT_ENVIRONMENT, Database, Desk, DeskError, MessageId, Role, Store};
+use outbox_schema::{DEFAULT_ENVIRONMENT, Database, MessageId, Role, Store};
 use uuid::Uuid;
 
 use crate::client::Replica;
@@ -111,7 +111,7 @@ impl OutboxAccess {
 
     pub(super) fn desk(&self) -> Arc<dyn Desk> {
         match self {
-            Self::Database(database, _) => database.desk(),
+            Self::Database(database, _) => Arc::new(database.clone()),
             Self::Replica(replica) => Arc::new(replica.clone()),
         }
     }
@@ -160,7 +160,7 @@ impl OutboxAccess {
 
     pub(super) fn by_hand(&self) -> Arc<dyn ByHand> {
         match self {
-            Self::Database(database, _) => database.by_hand(),
+            Self::Database(database, _) => Arc::new(database.clone()),
             Self::Replica(replica) => Arc::new(replica.clone()),
         }
     }

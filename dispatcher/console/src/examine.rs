@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use outbox_adapters::Delivery;
-use outbox_schema::desk::Revised;
+use outbox_desk::Revised;
 use outbox_schema::{Content, NewMessage, origin};
 
 use outbox_config::Config;

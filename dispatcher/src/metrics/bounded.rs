@@ -1,6 +1,6 @@
 //! Channels as they may be shown: rows may name any number of them.
 
-use outbox_schema::desk::ChannelVitals;
+use outbox_desk::ChannelVitals;
 
 /// The name under which channels are counted together that the settings do not have. No channel of the settings has it.
 pub const NOT_CONFIGURED: &str = "(not configured)";

@@ -13,8 +13,8 @@ use opentelemetry_otlp::MetricExporter;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use outbox_desk::RunsBy;
 use outbox_schema::alerts::Telling;
-use outbox_schema::desk::RunsBy;
 use outbox_schema::retention::Pruned;
 use outbox_schema::{Connections, InDoubtPolicy, Shard, Status, TermEnd};
 use prometheus::TextEncoder;
@@ -26,7 +26,7 @@ use super::observed::Observed;
 use super::tally::Tally;
 use super::term_gauge::TermGauge;
 use crate::schedule::WhyNot;
-use outbox_schema::desk::Vitals;
+use outbox_desk::Vitals;
 
 /// Bucket bounds of an attempt and of a poll, in seconds: from a neighbour on loopback to the longest timeout.
 const SECONDS: [f64; 15] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];

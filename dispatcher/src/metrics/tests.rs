@@ -6,8 +6,7 @@ use super::*;
 use crate::fixtures::{SteppedClock, term_of};
 use crate::term::Term;
 use crate::term::clock::Clock;
-use outbox_schema::desk::{ChannelVitals, TenantVitals};
-use outbox_schema::desk::{HaltedVitals, PausedDestination};
+use outbox_desk::{ChannelVitals, HaltedVitals, PausedDestination, TenantVitals};
 
 const SHARD: Shard = Shard(0);
 

@@ -8,6 +8,9 @@ FROM set_config('outbox.above', $3::text, true) above, set_config('outbox.served
 -- What a claimed row says.
 SELECT payload::text, headers::text FROM outbox WHERE id = $1 AND revision = $2
 
+-- name: clock
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
+
 -- name: close_gate
 -- Claims are locked in the order of their ids, as marks lock them, but not by the index of all ids: a snapshot that is held open
 -- keeps there what has gone.

@@ -52,6 +52,9 @@ DELETE FROM outbox_claim WHERE id IN (SELECT value FROM json_each(?1))
 -- name: claims_lock
 SELECT id FROM outbox_claim WHERE id IN (SELECT value FROM json_each(?1))
 
+-- name: clock
+SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_us
+
 -- name: close_gate
 UPDATE outbox_claim SET gate_closed_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER)
 WHERE id IN (SELECT value FROM json_each(?1))

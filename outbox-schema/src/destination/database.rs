@@ -240,7 +240,7 @@ async fn deferred(
 }
 
 /// Makes deferred rows of a destination or channel due again at their own times, `limit` at most, in all shards.
-pub(crate) async fn bring_back_some(database: &Database, destination: &str, limit: usize) -> sqlx::Result<BroughtBack> {
+pub async fn bring_back_some(database: &Database, destination: &str, limit: usize) -> sqlx::Result<BroughtBack> {
     let found = deferred(database, None, destination, limit).await?;
     let mut transaction = AnyTransaction::to_write(database).await?;
     let back = bring_back_those(&mut transaction.connection(), &found, limit).await?;

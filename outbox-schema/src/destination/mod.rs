@@ -5,7 +5,7 @@ mod database;
 mod destination;
 mod statements;
 
-pub(crate) use database::bring_back_some;
+pub use database::bring_back_some;
 pub use destination::{
     Aside, BroughtBack, ByHandChange, DestinationState, DestinationStore, Look, MOST_TOLD, Pause, PauseKind, Ramp,
 };

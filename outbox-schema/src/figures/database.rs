@@ -9,10 +9,9 @@ use super::{Figures, FiguresRow};
 use crate::sql::{AnyConnection, AnyTransaction, Value, while_doing, write};
 use crate::statement::Statement;
 use crate::store::wire::millis_i64;
-use crate::{Database, DeskError, Shard};
+use crate::{Database, QueryError, Shard};
 
 const ADD: Statement = statement!("figures/add");
-const CLOCK: Statement = statement!("desk/clock");
 const HOUR: Statement = statement!("figures/hour");
 const MINUTES: Statement = statement!("figures/minutes");
 const MINUTES_DELETE: Statement = statement!("figures/minutes_delete");
@@ -42,17 +41,17 @@ impl Database {
         shard: Shard,
         age: Duration,
         figures: &BTreeMap<String, Figures>,
-    ) -> Result<(), DeskError> {
+    ) -> Result<(), QueryError> {
         add_figures(self, shard, age, figures).await.map_err(while_doing("adding to the figures of this minute"))
     }
 
     /// Makes an hour of the minutes of the oldest hour that ended over two days ago. Returns whether there was one.
-    pub async fn roll_figures_up(&self) -> Result<bool, DeskError> {
+    pub async fn roll_figures_up(&self) -> Result<bool, QueryError> {
         roll_up(self).await.map_err(while_doing("making hours of minutes"))
     }
 
     /// Removes figures that are older than `kept`.
-    pub async fn remove_figures(&self, kept: Duration) -> Result<(), DeskError> {
+    pub async fn remove_figures(&self, kept: Duration) -> Result<(), QueryError> {
         let kept = i64::try_from(kept.as_secs()).unwrap_or(i64::MAX);
         write(self, &REMOVE, &[kept.into()]).await.map_err(while_doing("removing old figures"))
     }
@@ -66,9 +65,7 @@ async fn add_figures(
 ) -> sqlx::Result<()> {
     let mut transaction = AnyTransaction::to_write(database).await?;
     let mut connection = transaction.connection();
-    let now: Vec<(i64,)> = connection.rows(&CLOCK, &[]).await?;
-    let (now_us,) = now.first().ok_or(sqlx::Error::RowNotFound)?;
-    let then_s = (now_us / 1_000 - millis_i64(age)) / 1_000;
+    let then_s = (connection.now_us().await? / 1_000 - millis_i64(age)) / 1_000;
     // In the order of the names, so that two replicas do not wait for each other.
     for (channel, figures) in figures {
         let place = Place { shard: i64::from(shard.0), begins_s: then_s / MINUTE_S * MINUTE_S, minutes: 1, channel };

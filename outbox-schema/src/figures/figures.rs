@@ -115,7 +115,7 @@ where
 
 /// The columns of a row that say what was done.
 #[derive(Debug, FromRow)]
-pub(crate) struct FiguresRow {
+pub struct FiguresRow {
     delivered: i64,
     failed: i64,
     dead: i64,

@@ -3,5 +3,4 @@
 mod database;
 mod figures;
 
-pub(crate) use figures::FiguresRow;
-pub use figures::{BUCKETS, Figures, LATENCY_BOUNDS_MS, Latency, OTHERS};
+pub use figures::{BUCKETS, Figures, FiguresRow, LATENCY_BOUNDS_MS, Latency, OTHERS};

@@ -18,5 +18,6 @@ pub use functions::FUNCTIONS_VERSION;
 pub use index_build::IndexBuild;
 pub use print::{migration_statements, migrations_sql};
 pub use state::{Meta, Migrated, SchemaState};
+pub use tables::read_meta;
 pub use versions::{DEFAULT_ENVIRONMENT, SCHEMA_VERSION, SERVES_FROM};
 use versions::{MIGRATIONS, Migration};

@@ -205,7 +205,8 @@ async fn unreadable(connection: &mut AnyConnection<'_>, is_certain: bool) -> Res
     Ok(SchemaError::Unreadable { role, grant, is_certain })
 }
 
-async fn read_meta(connection: &mut AnyConnection<'_>) -> sqlx::Result<Option<Meta>> {
+/// The row of `outbox_meta`, where there is one.
+pub async fn read_meta(connection: &mut AnyConnection<'_>) -> sqlx::Result<Option<Meta>> {
     Ok(connection.rows(&META, &[]).await?.pop())
 }
 

@@ -13,7 +13,7 @@ use super::statements::{
 use super::{Overdue, Pruning, Retention, STRETCH, Stretch};
 use crate::sql::{AnyConnection, AnyTransaction, Value, read, while_doing, write};
 use crate::store::wire::{ids_as_json, millis_i64};
-use crate::{Database, DeskError, MessageId, Status};
+use crate::{Database, MessageId, QueryError, Status};
 
 /// Epochs of the term log that are removed in one transaction.
 const TERMS: i64 = 1_000;
@@ -47,19 +47,19 @@ struct OldTerms {
 
 #[async_trait]
 impl Pruning for Database {
-    async fn overdue(&self, retention: &Retention, after: MessageId) -> Result<Stretch, DeskError> {
+    async fn overdue(&self, retention: &Retention, after: MessageId) -> Result<Stretch, QueryError> {
         overdue(self, retention, after).await.map_err(while_doing("looking for what is past its retention"))
     }
 
-    async fn remove(&self, retention: &Retention, stretch: &Stretch) -> Result<Vec<Overdue>, DeskError> {
+    async fn remove(&self, retention: &Retention, stretch: &Stretch) -> Result<Vec<Overdue>, QueryError> {
         remove(self, retention, stretch).await.map_err(while_doing("removing what is past its retention"))
     }
 
-    async fn prune_terms(&self) -> Result<bool, DeskError> {
+    async fn prune_terms(&self) -> Result<bool, QueryError> {
         prune_terms(self).await.map_err(while_doing("removing old terms from the log"))
     }
 
-    async fn prune_destinations(&self, after: &str) -> Result<Option<String>, DeskError> {
+    async fn prune_destinations(&self, after: &str) -> Result<Option<String>, QueryError> {
         prune_destinations(self, after).await.map_err(while_doing("forgetting destinations that nothing holds up"))
     }
 }
@@ -71,7 +71,8 @@ async fn overdue(database: &Database, retention: &Retention, after: MessageId) -
     Ok(stretch)
 }
 
-pub(crate) async fn overdue_in(
+/// Looks at the next [`STRETCH`] rows behind `after`, in a transaction that does more.
+pub async fn overdue_in(
     connection: &mut AnyConnection<'_>,
     retention: &Retention,
     after: MessageId,
@@ -109,8 +110,8 @@ async fn remove(database: &Database, retention: &Retention, stretch: &Stretch) -
     Ok(removed)
 }
 
-/// The same in a transaction that writes more.
-pub(crate) async fn remove_in(
+/// Removes what is still overdue in a stretch, in a transaction that does more.
+pub async fn remove_in(
     connection: &mut AnyConnection<'_>,
     retention: &Retention,
     stretch: &Stretch,

@@ -4,7 +4,8 @@ mod database;
 mod retention;
 mod statements;
 
-// A purge by hand deletes in the same way.
-pub(crate) use database::{overdue_in, remove_in};
+// Prunes and purges by hand remove in the same way.
+pub use database::{overdue_in, remove_in};
 pub use retention::{BEGINNING, Overdue, Pruned, Pruning, Retention, STRETCH, Stretch};
-pub(crate) use statements::{PRUNE_LOCK, PURGE, PURGE_ATTEMPTS};
+pub(crate) use statements::PRUNE_LOCK;
+pub use statements::{PURGE, PURGE_ATTEMPTS};

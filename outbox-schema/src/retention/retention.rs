@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{DeskError, MessageId, Status};
+use crate::{MessageId, QueryError, Status};
 
 /// Rows of one stretch, which is removed in one transaction.
 pub const STRETCH: u32 = 1_000;
@@ -97,18 +97,18 @@ impl Pruned {
 #[async_trait]
 pub trait Pruning: Send + Sync + std::fmt::Debug {
     /// Looks at the next [`STRETCH`] rows behind `after`. Changes nothing.
-    async fn overdue(&self, retention: &Retention, after: MessageId) -> Result<Stretch, DeskError>;
+    async fn overdue(&self, retention: &Retention, after: MessageId) -> Result<Stretch, QueryError>;
 
     /// Removes what is still overdue in a stretch, in one transaction. Removes the attempts of these messages too, and
     /// those of messages in the stretch that are gone already. Returns what it removed: not messages that another
     /// transaction is about to change, nor those that halt a key.
-    async fn remove(&self, retention: &Retention, stretch: &Stretch) -> Result<Vec<Overdue>, DeskError>;
+    async fn remove(&self, retention: &Retention, stretch: &Stretch) -> Result<Vec<Overdue>, QueryError>;
 
     /// Removes some terms from the log: those that are over 30 days old, except the last 1,000 of each shard. Returns
     /// whether there may be more.
-    async fn prune_terms(&self) -> Result<bool, DeskError>;
+    async fn prune_terms(&self) -> Result<bool, QueryError>;
 
     /// Looks at the next 1,000 destinations behind `after`, by name. Forgets those that were neither paused nor used within the last
     /// day. Returns the name of the last one, where there may be more.
-    async fn prune_destinations(&self, after: &str) -> Result<Option<String>, DeskError>;
+    async fn prune_destinations(&self, after: &str) -> Result<Option<String>, QueryError>;
 }

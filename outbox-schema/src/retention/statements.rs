@@ -9,5 +9,7 @@ pub(super) const OLD_TERMS: Statement = statement!("retention/old_terms");
 pub(super) const PRUNE_TERMS: Statement = statement!("retention/prune_terms");
 pub(super) const DESTINATIONS_PAGE: Statement = statement!("retention/destinations_page");
 pub(super) const FORGET_DESTINATIONS: Statement = statement!("retention/forget_destinations");
-pub(crate) const PURGE_ATTEMPTS: Statement = statement!("retention/purge_attempts");
-pub(crate) const PURGE: Statement = statement!("retention/purge");
+/// Removes the attempts of messages.
+pub const PURGE_ATTEMPTS: Statement = statement!("retention/purge_attempts");
+/// Removes messages.
+pub const PURGE: Statement = statement!("retention/purge");

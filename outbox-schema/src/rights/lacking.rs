@@ -1,7 +1,7 @@
 //! Whether a database refused because a right is missing.
 
 /// Whether the database refused because its role lacks a right.
-pub(crate) fn lacks_rights(error: &sqlx::Error) -> bool {
+pub fn lacks_rights(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else { return false };
     // https://www.postgresql.org/docs/current/errcodes-appendix.html (insufficient_privilege) and
     // https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html (ER_TABLEACCESS_DENIED_ERROR and its

@@ -4,5 +4,5 @@ mod lacking;
 mod rights;
 mod shipped;
 
-pub(crate) use lacking::lacks_rights;
+pub use lacking::lacks_rights;
 pub use shipped::Role;

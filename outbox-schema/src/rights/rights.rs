@@ -8,7 +8,7 @@ use super::shipped::Role;
 use crate::session::Session;
 use crate::sql::{AnyTransaction, while_doing};
 use crate::statement::Statement;
-use crate::{Database, DeskError};
+use crate::{Database, QueryError};
 
 const WHO: Statement = statement!("migrate/who");
 
@@ -17,7 +17,7 @@ const DOING: &str = "comparing the rights of the role with the shipped grants";
 impl Database {
     /// The statements that give the rights of a kind of role which this role lacks, for whoever owns the tables. Rights
     /// of groups and roles count, whatever way the role has them. SQLite has no roles.
-    pub async fn missing_rights(&self, of: Role) -> Result<Vec<String>, DeskError> {
+    pub async fn missing_rights(&self, of: Role) -> Result<Vec<String>, QueryError> {
         let wanted: Vec<_> = super::shipped::of(of, self.dialect()).into_iter().collect();
         let mut transaction = AnyTransaction::to_read(self).await.map_err(while_doing(DOING))?;
         let who = transaction.connection().rows(&WHO, &[]).await.map_err(while_doing(DOING))?.pop();
@@ -26,7 +26,7 @@ impl Database {
         let missing = match self {
             Self::Postgres(pool) => {
                 let part = |of: fn(&Right) -> String| wanted.iter().map(of).collect::<Vec<_>>();
-                let rows: Vec<i64> = sqlx::query_scalar(query!("postgres/desk/rights"))
+                let rows: Vec<i64> = sqlx::query_scalar(query!("postgres/checks/rights"))
                     .bind(part(|right| right.kind.as_str().to_owned()))
                     .bind(part(|right| right.object.clone()))
                     .bind(part(|right| right.privilege.clone()))
@@ -66,7 +66,7 @@ async fn on_mysql(session: &mut MySqlConnection, right: &Right) -> sqlx::Result<
         };
     }
     let columns: Vec<(String, String)> =
-        sqlx::query_as(query!("mysql/desk/rights")).bind(object).fetch_all(session).await?;
+        sqlx::query_as(query!("mysql/checks/rights")).bind(object).fetch_all(session).await?;
     let privilege = privilege.to_lowercase();
     let mut asked = columns.iter().filter(|(name, _)| column.is_empty() || name == column).peekable();
     let has = |(_, rights): &(String, String)| rights.split(',').any(|one| one == privilege);

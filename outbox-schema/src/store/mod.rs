@@ -24,5 +24,8 @@ pub(crate) mod wire;
 
 pub use error::StoreError;
 pub use header::{Header, Lane};
+pub use lossy::Lossy;
 pub(crate) use port::dead;
 pub use port::{Decided, HintsLost, OpenedTerm, Settlement, Store, TermCounts, Wakeups};
+pub use steps::CRASHED;
+pub use wire::{ids_as_json, millis_i64, storable};

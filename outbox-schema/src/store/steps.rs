@@ -153,7 +153,7 @@ pub(crate) struct DoubtRow {
 pub(crate) const DOUBT: &str = "in doubt: claimed and never marked";
 
 /// The error in `outbox_attempt` for a row whose poller never said that its gate is closed.
-pub(crate) const CRASHED: &str = "claimed and never marked: its poller died or was cut off";
+pub const CRASHED: &str = "claimed and never marked: its poller died or was cut off";
 
 /// The same for a row whose poller said so.
 pub(crate) const ENDED: &str = "claimed and never marked: its poller ended before it could mark it";

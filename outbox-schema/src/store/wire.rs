@@ -128,7 +128,7 @@ pub(crate) fn as_json<T: Serialize + ?Sized>(doing: &'static str, value: &T) -> 
 }
 
 /// The list of messages for a statement.
-pub(crate) fn ids_as_json(ids: &[MessageId]) -> String {
+pub fn ids_as_json(ids: &[MessageId]) -> String {
     ids.iter().map(|id| id.0).collect::<serde_json::Value>().to_string()
 }
 
@@ -240,13 +240,13 @@ fn merge_pauses(rows: &mut [MarkRow<'_>]) {
 }
 
 /// The same as the signed number that statements take.
-pub(crate) fn millis_i64(duration: Duration) -> i64 {
+pub fn millis_i64(duration: Duration) -> i64 {
     i64::try_from(millis(duration)).unwrap_or(i64::MAX)
 }
 
 /// A text from outside, in a form that every database takes: without NUL and other control characters but newline and
 /// tab, and of bounded length.
-pub(crate) fn storable(text: &str) -> Cow<'_, str> {
+pub fn storable(text: &str) -> Cow<'_, str> {
     let unfit = |c: char| c.is_control() && c != '\n' && c != '\t';
     let cut = &text[..text.floor_char_boundary(TEXT_BYTES)];
     if !cut.contains(unfit) {

@@ -8,9 +8,9 @@ use sqlx::postgres::PgSslMode;
 use super::verified::{mysql_is_near, postgres_is_near};
 use crate::sql::{read, while_doing};
 use crate::statement::Statement;
-use crate::{Database, DeskError};
+use crate::{Database, QueryError};
 
-const ENCRYPTED: Statement = statement!("desk/encrypted");
+const ENCRYPTED: Statement = statement!("checks/encrypted");
 
 /// How connections to a server are protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Database {
     }
 
     /// How the connections are protected. None for a file.
-    pub async fn tls(&self) -> Result<Option<Tls>, DeskError> {
+    pub async fn tls(&self) -> Result<Option<Tls>, QueryError> {
         let verified = match self {
             Self::Postgres(pool) => {
                 matches!(pool.connect_options().get_ssl_mode(), PgSslMode::VerifyCa | PgSslMode::VerifyFull)

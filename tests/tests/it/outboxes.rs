@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use outbox_schema::desk::{Counted, Heartbeat, Replica, RunsBy};
+use outbox_desk::{Counted, Heartbeat, Replica, RunsBy};
 use outbox_schema::{
     ConnectOptions, Database, Dialect, EnqueueError, Enqueued, NewMessage, OutboxConnection, enqueue_all,
 };
@@ -103,7 +103,7 @@ impl Outbox {
         let replica = Replica { id: id.to_owned(), name: name.to_owned(), version, address: String::new() };
         let (runs_by, counted) = (&RunsBy::default(), Counted::default());
         let beat = Heartbeat { replica: &replica, runs_by, counted, trouble, began: None };
-        self.database.heartbeat(&beat).await.unwrap();
+        outbox_desk::heartbeat(&self.database, &beat).await.unwrap();
     }
 
     /// Runs SQL that the database may refuse, as an application does.

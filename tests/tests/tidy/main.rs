@@ -7,26 +7,28 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use outbox_tests::queries::statements;
+use outbox_tests::queries::{FOLDERS, statements};
 
 /// Columns of a line of prose or code; a table's row, a link or a long string may have more.
 const WIDTH: usize = 135;
 
 /// The packages, each after those that it may name.
-const PACKAGES: [(&str, &[&str]); 8] = [
+const PACKAGES: [(&str, &[&str]); 9] = [
     ("outbox-schema", &[]),
+    ("outbox-schema/desk", &["outbox_schema"]),
     ("adapters", &["outbox_schema"]),
     ("dispatcher/config", &["outbox_schema", "outbox_adapters"]),
-    ("dispatcher", &["outbox_schema", "outbox_adapters", "outbox_config"]),
-    ("dispatcher/console", &["outbox_schema", "outbox_adapters", "outbox_config", "outbox_dispatcher"]),
+    ("dispatcher", &["outbox_schema", "outbox_desk", "outbox_adapters", "outbox_config"]),
+    ("dispatcher/console", &["outbox_schema", "outbox_desk", "outbox_adapters", "outbox_config", "outbox_dispatcher"]),
     ("dispatcher/bench", &["outbox_schema", "outbox_adapters", "outbox_config", "outbox_dispatcher", "outbox_console"]),
     ("dispatcher/demo", &["outbox_schema", "outbox_config", "outbox_dispatcher", "outbox_console"]),
     ("dispatcher/cli", &ALL),
 ];
 
 /// All packages of the program but that of its command line.
-const ALL: [&str; 7] = [
+const ALL: [&str; 8] = [
     "outbox_schema",
+    "outbox_desk",
     "outbox_adapters",
     "outbox_config",
     "outbox_dispatcher",
@@ -278,7 +280,8 @@ fn files_of_statements() -> Vec<(String, String)> {
     let files = files(".sql").into_iter();
     files
         .filter_map(|file| {
-            let of = file.strip_prefix("outbox-schema/queries/")?.trim_end_matches(".sql").to_owned();
+            let of = FOLDERS.iter().find_map(|folder| file.strip_prefix(folder)?.strip_prefix('/'))?;
+            let of = of.trim_end_matches(".sql").to_owned();
             Some((file, of))
         })
         .collect()
@@ -286,11 +289,12 @@ fn files_of_statements() -> Vec<(String, String)> {
 
 #[test]
 fn a_file_of_statements_has_each_name_once_in_the_order_of_the_alphabet() {
-    let mut found = Vec::new();
+    let (mut found, mut subjects) = (Vec::new(), BTreeSet::new());
     for (file, of) in files_of_statements() {
         let whole = text(&file);
         let statements = statements(&whole);
         found.extend((of.split('/').count() != 2).then(|| format!("{file}: is not queries/DIALECT/SUBJECT.sql")));
+        found.extend((!subjects.insert(of)).then(|| format!("{file}: another package has a file of this subject")));
         found.extend((!whole.starts_with("-- name: ")).then(|| format!("{file}: begins before its first statement")));
         let pairs = statements.windows(2).filter(|pair| pair[0].0 >= pair[1].0);
         found.extend(pairs.map(|pair| format!("{file}: {} after {}", pair[1].0, pair[0].0)));
@@ -305,7 +309,7 @@ fn a_file_of_statements_has_each_name_once_in_the_order_of_the_alphabet() {
 #[test]
 fn each_statement_is_run_by_somebody() {
     let code: String =
-        files(".rs").iter().filter(|file| file.starts_with("outbox-schema/src")).map(|file| text(file)).collect();
+        files(".rs").iter().filter(|file| file.starts_with("outbox-schema/")).map(|file| text(file)).collect();
     // What is run may be made of two statements.
     let named = |macro_name: &str| -> BTreeSet<&str> {
         let made = code.split(macro_name).skip(1).filter_map(|rest| rest.split_once(')'));
@@ -348,6 +352,21 @@ fn a_join_by_id_on_mysql_names_the_index() {
         found.extend(text.contains("\nJOIN JSON_TABLE").then(|| format!("{path}: JOIN JSON_TABLE")));
     }
     none(&found, "joins that an optimizer may read a whole table for: FORCE INDEX (PRIMARY)");
+}
+
+/// The SQLite of an application may be older than the one of the program.
+#[test]
+fn all_but_what_an_application_runs_asks_sqlite_for_now_in_one_way() {
+    let mut found = Vec::new();
+    for (file, of) in files_of_statements().into_iter().filter(|(_, of)| of.starts_with("sqlite/")) {
+        let other = if of == "sqlite/enqueue" { "unixepoch" } else { "julianday" };
+        let statements = text(&file);
+        found.extend(statements.contains(other).then(|| format!("{file} says {other}")));
+        let whole = statements.matches("CAST(round(unixepoch('subsec') * 1000) AS INTEGER)").count();
+        let all = statements.matches("unixepoch('subsec')").count();
+        found.extend((all != whole).then(|| format!("{file} rounds in another way")));
+    }
+    none(&found, "other ways to ask for now");
 }
 
 /// A service that enqueues on one database brings one driver: no other, and not SQLite's C source.

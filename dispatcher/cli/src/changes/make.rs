@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use outbox_console::text::print_as;
-use outbox_schema::desk::{Action, Author, Change};
+use outbox_desk::{Action, Author, Change};
 
 use super::outcome::{TAKE_CANCELLED_BACK, in_words};
 use crate::nearest;

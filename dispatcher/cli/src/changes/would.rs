@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use outbox_console::text::{Page, print_as, warning};
-use outbox_schema::desk::{Action, Change, MessageGroup, Preview, Selection};
+use outbox_desk::{Action, Change, MessageGroup, Preview, Selection};
 
 use super::outcome::pruned;
 use crate::dead_letters::groups;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_console::admin::api::{Authored, ClearBody, EditBody, PauseBody, request_for};
-use outbox_schema::desk::{
-    Author, Cancelled, Change, Cleared, Edited, InvalidTargetSelection, Outcome, Paused, Resumed, Revised, Skipped,
-    Stopped, Watch,
+use outbox_desk::{
+    Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, InvalidTargetSelection, Outcome, Paused, Resumed,
+    Revised, Skipped, Stopped, Watch,
 };
-use outbox_schema::{ByHand, DeskError, MessageId};
+use outbox_schema::MessageId;
 use serde_json::value::RawValue;
 
 use super::{Replica, ReplicaError, if_there};

@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use outbox_console::admin::api::{
     ByKey, CountBody, DestinationQuery, InvalidTargetFilter, OrderingKeyFilter, Page, PruneBody,
 };
-use outbox_schema::desk::{
-    Action, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, DestinationEntry, FiguresFilter, FiguresSeries,
-    HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter, MessageGroup, MessagePage,
-    MessageRecord, MessageSelection, Selection, TermEntry, Vitals,
+use outbox_desk::{
+    Action, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, FiguresFilter,
+    FiguresSeries, HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter, MessageGroup,
+    MessagePage, MessageRecord, MessageSelection, Selection, TermEntry, Vitals,
 };
+use outbox_schema::MessageId;
 use outbox_schema::retention::{Pruned, Retention};
-use outbox_schema::{Desk, DeskError, MessageId};
 
 use super::filtered::Filtered;
 use super::{Replica, if_there};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::desk::{Action, Author, Outcome, Stopped, Watch};
+use outbox_desk::{Action, Author, Outcome, Stopped, Watch};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Method, Response};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use outbox_schema::desk::{Change, Preview};
+use outbox_desk::{Change, Preview};
 
 use super::filter::SelectionArgs;
 use super::list::groups;

@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Args;
-use outbox_schema::desk::{self, Author, Edited, MoveTarget, Selection};
-use outbox_schema::{ByHand, DeadLetterFilter};
+use outbox_desk::{Author, ByHand, DeadLetterFilter, Edited, MoveTarget, Selection};
 
 use super::edit_many;
 use super::filter::FilterArgs;
@@ -97,8 +96,13 @@ pub(super) async fn edit(config: &Config, outbox: &OutboxAccess, args: EditArgs)
     }
     let payload = payload.as_deref().map(read).transpose()?;
     let move_target = move_target.map(|(from, to)| MoveTarget { from, to });
-    let of_any =
-        desk::ContentEdit { target, move_target, headers: headers.into_iter().collect(), drop_headers, keep_key };
+    let of_any = outbox_desk::ContentEdit {
+        target,
+        move_target,
+        headers: headers.into_iter().collect(),
+        drop_headers,
+        keep_key,
+    };
     let change = Wanted { payload, of_any };
     let author = author.into_author();
     // A replica that is asked judges by its own settings.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use outbox_schema::desk::{Author, Change, Selection};
+use outbox_desk::{Author, Change, Selection};
 
 use crate::changes::make;
 use crate::session::{OutboxAccess, confirmed};

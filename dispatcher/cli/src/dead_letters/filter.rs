@@ -3,8 +3,8 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::ArgValueCandidates;
+use outbox_desk::{DeadLetterFilter, Moment, Selection};
 use outbox_schema::DeadReason;
-use outbox_schema::desk::{DeadLetterFilter, Moment, Selection};
 
 use crate::completions;
 use crate::known::KnownArgs;

@@ -1,7 +1,7 @@
 //! `outbox dead-letters list`.
 
 use clap::Args;
-use outbox_schema::desk::{Cursor, DeadGroup, DeadLetter, DeadLetterPage, Selection};
+use outbox_desk::{Cursor, DeadGroup, DeadLetter, DeadLetterPage, Selection};
 
 use super::filter::FilterArgs;
 use crate::nearest;

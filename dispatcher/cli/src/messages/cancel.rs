@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use outbox_console::text::print_as;
+use outbox_desk::{Action, Author, Cancelled, Change, MessageSelection};
 use outbox_schema::MessageId;
-use outbox_schema::desk::{Action, Author, Cancelled, Change, MessageSelection};
 
 use super::waiting::WaitingArgs;
 use crate::changes::{make, would};

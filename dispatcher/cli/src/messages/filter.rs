@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use outbox_schema::desk::{MessageFilter, Moment};
+use outbox_desk::{MessageFilter, Moment};
 
 use crate::completions;
 use crate::known::KnownArgs;

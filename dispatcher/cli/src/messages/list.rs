@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use outbox_schema::desk::{MessageFilter, MessagePage, MessageSummary};
+use outbox_desk::{MessageFilter, MessagePage, MessageSummary};
 use outbox_schema::{MessageId, Status};
 
 use super::filter::FilterArgs;

@@ -2,8 +2,8 @@
 
 use anyhow::bail;
 use outbox_console::text::warning;
-use outbox_schema::desk::{MessageFilter, MessageRecord};
-use outbox_schema::{Desk, MessageId};
+use outbox_desk::{Desk, MessageFilter, MessageRecord};
+use outbox_schema::MessageId;
 
 use crate::session::Misuse;
 

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use outbox_desk::{Action, Change, Pace, ReplayManner};
 use outbox_schema::MessageId;
-use outbox_schema::desk::{Action, Change, Pace, ReplayManner};
 
 use super::filter::FilterArgs;
 use super::selection::selection;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use outbox_schema::desk::{Action, Change};
+use outbox_desk::{Action, Change};
 
 use super::waiting::WaitingArgs;
 use crate::changes::{make, would};

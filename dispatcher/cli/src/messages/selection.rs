@@ -1,7 +1,7 @@
 //! The messages that a change means: by name, or by a filter.
 
 use outbox_console::text::{Cell, Page};
-use outbox_schema::desk::{Action, MessageFilter, MessageGroup, MessageSelection};
+use outbox_desk::{Action, MessageFilter, MessageGroup, MessageSelection};
 
 use super::ids_of;
 use crate::session::{Misuse, OutboxAccess};

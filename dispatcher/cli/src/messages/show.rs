@@ -1,7 +1,7 @@
 //! `outbox messages show`: a message, and its life as a line of time.
 
+use outbox_desk::MessageRecord;
 use outbox_schema::MessageId;
-use outbox_schema::desk::MessageRecord;
 
 use super::find;
 use crate::session::OutboxAccess;

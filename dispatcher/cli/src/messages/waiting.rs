@@ -2,8 +2,8 @@
 
 use anyhow::Context;
 use clap::Args;
+use outbox_desk::{Action, MessageFilter, MessageSelection};
 use outbox_schema::MessageId;
-use outbox_schema::desk::{Action, MessageFilter, MessageSelection};
 
 use super::filter::FilterArgs;
 use super::selection::selection;

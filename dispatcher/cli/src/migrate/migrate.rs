@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use outbox_schema::desk::ReplicaRow;
+use outbox_desk::ReplicaRow;
 use outbox_schema::migrate::{IndexBuild, Migrated, SCHEMA_VERSION, SERVES_FROM, migration_statements, migrations_sql};
 use outbox_schema::{Database, Dialect, Meta, MigrateError, SchemaState};
 use serde::Serialize;
@@ -132,7 +132,7 @@ pub(crate) async fn migrate(config: Config, args: &MigrateArgs) -> anyhow::Resul
                  dropped them. They were made anew, empty. `outbox migrate --help` says how tools leave them alone",
             );
         }
-        database.strangers_may_create().await?.iter().for_each(|told| warning(told));
+        outbox_desk::strangers_may_create(&database).await?.iter().for_each(|told| warning(told));
         (did(&migrated), migrated)
     };
     print_as(args.json, &Outcome { did, from, anew, database: settings.url.to_string(), meta }, in_words)?;
@@ -215,7 +215,7 @@ async fn users(config: &Config, database: &Database) -> anyhow::Result<Vec<Strin
     let replica = |row: &ReplicaRow| format!("the replica {} {} was seen {} ago", row.name, row.id, span(row.seen_ms));
     let mut users: Vec<_> = rows.iter().filter(|row| row.runs()).map(replica).collect();
     let longest = Configured::of(config).lease.longest_term();
-    for term in database.open_terms().await? {
+    for term in outbox_desk::open_terms(database).await? {
         let has_row = rows.iter().any(|row| row.holds(&term.holder));
         if !has_row && Duration::from_millis(term.age_ms.try_into().unwrap_or(0)) <= longest {
             users.push(format!("the term {} of shard {} began {} ago", term.epoch, term.shard, span(term.age_ms)));
@@ -233,7 +233,7 @@ async fn rows(database: &Database) -> Vec<ReplicaRow> {
     let Ok(SchemaState::Ours(Meta { schema_version: REPLICAS_FROM.., .. })) = database.schema_state().await else {
         return Vec::new();
     };
-    match database.replicas().await {
+    match outbox_desk::replicas(database).await {
         Ok(replicas) => replicas,
         Err(error) => {
             warning(&format!("which replicas run cannot be read: {error}"));

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use outbox_schema::desk::{COUNTED, HaltedKey, HaltedVitals, PausedDestination, TenantVitals, TermEntry, Vitals};
+use outbox_desk::{COUNTED, HaltedKey, HaltedVitals, PausedDestination, TenantVitals, TermEntry, Vitals};
 use outbox_schema::{PauseKind, channel_name};
 
 use super::super::session::{OutboxAccess, Purpose};

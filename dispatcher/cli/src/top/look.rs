@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use outbox_console::health::status::Status;
-use outbox_schema::desk::{DeadLetter, DestinationEntry, FiguresSeries, MessageSummary};
+use outbox_desk::{DeadLetter, DestinationEntry, FiguresSeries, MessageSummary};
 
 /// The answers of an outbox.
 #[derive(Debug)]

@@ -4,12 +4,13 @@
 //! What there is to tell is read from the database, so it survives a change of poller. Who tells it is decided there too, by a
 //! conditional write: of a fleet one replica tells, and at most once in a window.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
+use outbox_desk::{DeadGroup, DeadLetterFilter, Desk, Moment, Selection};
 use outbox_schema::alerts::{AlertClaim, PollerStanding};
-use outbox_schema::desk::{DeadGroup, Moment};
-use outbox_schema::{Database, DeadLetterFilter, DeadReason, DeskError, Selection, Shard};
+use outbox_schema::{Database, DeadReason, Shard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -192,8 +193,8 @@ impl AlertWatch {
     /// The dead letters that died within the time of the rate, but for those that somebody cancelled.
     async fn dead_within(&self, rate: DeadRate) -> Result<Vec<DeadGroup>, String> {
         let filter = DeadLetterFilter { since: Some(Moment::Ago(rate.within)), ..DeadLetterFilter::default() };
-        let desk = self.database.desk();
-        let mut groups = in_time(COUNT_LIMIT, desk.dead_groups(&Selection::Filter(filter))).await?;
+        let selection = Selection::Filter(filter);
+        let mut groups = in_time(COUNT_LIMIT, self.database.dead_groups(&selection)).await?;
         groups.retain(|group| group.dead_reason.as_deref() != Some(DeadReason::Cancelled.as_str()));
         Ok(groups)
     }
@@ -234,7 +235,7 @@ impl AlertWatch {
     }
 }
 
-async fn in_time<T>(limit: Duration, asked: impl Future<Output = Result<T, DeskError>>) -> Result<T, String> {
+async fn in_time<T, E: Display>(limit: Duration, asked: impl Future<Output = Result<T, E>>) -> Result<T, String> {
     match tokio::time::timeout(limit, asked).await {
         Ok(answer) => answer.map_err(|error| error.to_string()),
         Err(_) => Err(format!("no answer within {limit:?}")),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use outbox_desk::DeadGroup;
 use outbox_schema::alerts::Telling;
-use outbox_schema::desk::DeadGroup;
 use serde_json::{Value, json};
 
 use outbox_config::{AlertFormat, AlertsConfig, DeadRate};

@@ -152,15 +152,15 @@ async fn of_database(
             Err(error) => Finding::failed("work", &error),
         });
     }
-    match database.strangers_may_create().await {
+    match outbox_desk::strangers_may_create(database).await {
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("rights", &warning))),
         Err(error) => findings.push(Finding::failed("rights", &error)),
     }
-    match database.durability().await {
+    match outbox_desk::durability(database).await {
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
         Err(error) => findings.push(Finding::failed("durability", &error)),
     }
-    match database.prepared_transactions().await {
+    match outbox_desk::prepared_transactions(database).await {
         Ok(warning) => findings.extend(warning.map(|warning| Finding::warning("wakeup", &warning))),
         Err(error) => findings.push(Finding::failed("wakeup", &error)),
     }
@@ -172,7 +172,7 @@ async fn of_database(
         Ok(mistakes) => findings.extend(of_mistakes(&mistakes)),
         Err(error) => findings.push(Finding::failed("messages", &error)),
     }
-    match database.held_back().await {
+    match outbox_desk::held_back(database).await {
         Ok(seen) => findings.extend(seen.missing_right.map(unseen)),
         Err(error) => findings.push(Finding::failed("snapshots", &error)),
     }

@@ -1,6 +1,6 @@
 //! The rights of the role that checks: of a replica, of a person who looks at an outbox and mends it by hand, or of an application.
 
-use outbox_schema::{Database, DeskError, Dialect, Role};
+use outbox_schema::{Database, Dialect, QueryError, Role};
 
 use super::Finding;
 
@@ -8,7 +8,7 @@ use super::Finding;
 const MOST: usize = 5;
 
 /// Finds what the role lacks, and for whom it is.
-pub(super) async fn of_role(database: &Database, findings: &mut Vec<Finding>) -> Result<Role, DeskError> {
+pub(super) async fn of_role(database: &Database, findings: &mut Vec<Finding>) -> Result<Role, QueryError> {
     let dialect = database.dialect();
     let missing = database.missing_rights(Role::Dispatcher).await?;
     if missing.is_empty() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use outbox_schema::desk::{ContentEdit, DeadGroup, HeadersBefore, MessageRecord, Revised, Selection, Unfit};
-use outbox_schema::{Desk, DeskError, MessageId, Status};
+use outbox_desk::{ContentEdit, DeadGroup, Desk, DeskError, HeadersBefore, MessageRecord, Revised, Selection, Unfit};
+use outbox_schema::{MessageId, Status};
 
 use super::difference::difference;
 use super::difference::indented;

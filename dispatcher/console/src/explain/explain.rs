@@ -4,8 +4,8 @@
 //! replica delivered a plain success, whether the poller holds a suspect now, why the lease store elects no replica.
 //! The sentences say that these are unknown.
 
-use outbox_schema::desk::MessageFacts;
-use outbox_schema::{Database, DeskError, MessageId};
+use outbox_desk::{DeskError, MessageFacts};
+use outbox_schema::{Database, MessageId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -59,9 +59,9 @@ pub async fn explain(
     id: MessageId,
 ) -> Result<Option<Explanation>, DeskError> {
     let halting = configured.halting();
-    let Some(facts) = database.facts(id, &halting).await? else { return Ok(None) };
+    let Some(facts) = outbox_desk::facts(database, id, &halting).await? else { return Ok(None) };
     let first = match &facts.before {
-        Some(before) => database.facts(before.first, &halting).await?,
+        Some(before) => outbox_desk::facts(database, before.first, &halting).await?,
         None => None,
     };
     // A role may lack the right to read the rows of the replicas.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use outbox_schema::desk::{AttemptEntry, NamingClaim};
+use outbox_desk::{AttemptEntry, NamingClaim};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -1,6 +1,6 @@
 //! The life of a message: its recorded events, the oldest first.
 
-use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageRecord, NamingClaim};
+use outbox_desk::{AttemptEntry, AuditEntry, MessageRecord, NamingClaim};
 use outbox_schema::{MessageId, Status};
 
 use super::attempts::{in_time, is_in_doubt, was_fenced, was_unmarked};

@@ -1,6 +1,6 @@
 //! From the facts to the causes for which a message has not been sent.
 
-use outbox_schema::desk::{
+use outbox_desk::{
     AttemptEntry, Backlog, DestinationEntry, InvalidTarget, MessageFacts, MessageRecord, PausedDestination, RunsBy,
 };
 use outbox_schema::{LONGEST_DEADLINE, MessageId, PauseKind, Status};

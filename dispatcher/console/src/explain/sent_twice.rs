@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use outbox_desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord, TermEntry};
 use outbox_schema::Status;
-use outbox_schema::desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord, TermEntry};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

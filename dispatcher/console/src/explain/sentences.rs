@@ -1,6 +1,6 @@
 //! The longer sentences about why a message has not been sent.
 
-use outbox_schema::desk::COUNTED;
+use outbox_desk::COUNTED;
 use outbox_schema::{MessageId, channel_name};
 
 use super::Holder;

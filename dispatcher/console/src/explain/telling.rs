@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use outbox_schema::desk::{MessageFacts, OutcomeMessage, ToldMessage};
+use outbox_desk::{MessageFacts, OutcomeMessage, ToldMessage};
 use outbox_schema::{MessageId, Status};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,7 +1,7 @@
 //! What a due message waits for, as the schedule of the poller says it.
 
+use outbox_desk::MessageRecord;
 use outbox_schema::MessageId;
-use outbox_schema::desk::MessageRecord;
 
 use super::NotSent;
 use super::availability::availability;

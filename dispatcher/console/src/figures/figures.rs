@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_schema::figures::Figures;
-use outbox_schema::{Database, DeskError, Shard};
+use outbox_schema::{Database, QueryError, Shard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -155,7 +155,7 @@ impl FiguresKeeper {
     }
 }
 
-async fn in_time<T>(asked: impl Future<Output = Result<T, DeskError>>) -> Result<T, String> {
+async fn in_time<T>(asked: impl Future<Output = Result<T, QueryError>>) -> Result<T, String> {
     match tokio::time::timeout(LIMIT, asked).await {
         Ok(Err(error)) if error.lacks_rights() => Err(format!("{error}; apply the grants of this release")),
         Ok(answer) => answer.map_err(|error| error.to_string()),

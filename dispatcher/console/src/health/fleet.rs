@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use outbox_schema::desk::{ReplicaEntry, RunsBy};
+use outbox_desk::{ReplicaEntry, RunsBy};
 
 use outbox_dispatcher::in_force::InForce;
 
@@ -92,7 +92,7 @@ pub fn differences(its: &RunsBy, mine: &RunsBy) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::desk::{ChannelRunsBy, RefusedSettings};
+    use outbox_desk::{ChannelRunsBy, RefusedSettings};
 
     use super::*;
     use crate::fixtures::{replica, runs_by as by};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_adapters::Lease;
-use outbox_schema::desk::HeldBack;
+use outbox_desk::{Desk, HeldBack};
 use outbox_schema::words::words;
-use outbox_schema::{Database, Desk, Dialect, Epoch, Lineages, Meta, SCHEMA_VERSION, Shard};
+use outbox_schema::{Database, Dialect, Epoch, Lineages, Meta, SCHEMA_VERSION, Shard};
 
 use crate::configured::Configured;
 use crate::health::cached::Cached;
@@ -85,7 +85,7 @@ impl Health {
     ) -> Self {
         let ttl = config.lease.ttl;
         Self {
-            vitals: Arc::new(VitalsCache::new(Arc::new(DeskVitals { desk: database.desk(), configured }))),
+            vitals: Arc::new(VitalsCache::new(Arc::new(DeskVitals { desk: Arc::new(database.clone()), configured }))),
             database: database.clone(),
             environment: config.database.environment.clone(),
             store,
@@ -121,7 +121,7 @@ impl Health {
 
     /// Asks only while messages age. A fact that cannot be found out in time is no cause.
     async fn held_back(&self) -> Option<HeldBack> {
-        match tokio::time::timeout(REFUSAL_LIMIT, self.database.held_back()).await {
+        match tokio::time::timeout(REFUSAL_LIMIT, outbox_desk::held_back(&self.database)).await {
             Ok(Ok(held_back)) => Some(held_back),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "readiness.snapshots_unseen");
@@ -146,7 +146,7 @@ impl Health {
             return Vec::new();
         }
         let ask = || async {
-            match tokio::time::timeout(REFUSAL_LIMIT, self.database.lock_holders(&held)).await {
+            match tokio::time::timeout(REFUSAL_LIMIT, outbox_desk::lock_holders(&self.database, &held)).await {
                 Ok(Ok(locks)) => locks,
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "readiness.locks_unseen");

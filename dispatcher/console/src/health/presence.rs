@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::desk::{Counted, Heartbeat, Replica, ReplicaEntry, RunsBy};
+use outbox_desk::{Counted, Heartbeat, Replica, ReplicaEntry, RunsBy};
 use outbox_schema::{Database, TermId};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -66,7 +66,7 @@ impl Presence {
     /// Writes the row until `ended`, then removes it. Messages go out even where the row cannot be written.
     pub async fn show(mut self, ended: CancellationToken) {
         // Where this fails, so does the next, which is told.
-        let _ = in_time(self.database.forget_silent_replicas()).await;
+        let _ = in_time(outbox_desk::forget_silent_replicas(&self.database)).await;
         let (mut counts, mut told) = (Recent::new(Instant::now(), self.metrics.tally.counts()), None);
         let (mut logged, mut reloads) = (Vec::new(), self.runs_by.replacements());
         // A term that does not yet say what it runs by.
@@ -110,7 +110,7 @@ impl Presence {
                 }
             }
         }
-        if let Err(why) = in_time(self.database.replica_ended(&self.replica.id)).await {
+        if let Err(why) = in_time(outbox_desk::replica_ended(&self.database, &self.replica.id)).await {
             tracing::debug!(why, "replica.row_left");
         }
     }
@@ -118,7 +118,7 @@ impl Presence {
     async fn write(&self, counted: Counted, began: Option<&TermId>) -> Result<Vec<ReplicaEntry>, String> {
         let (runs_by, trouble) = (self.runs_by.current(), self.trouble());
         let beat = Heartbeat { replica: &self.replica, runs_by: &runs_by, counted, trouble: trouble.as_deref(), began };
-        in_time(self.database.heartbeat(&beat)).await
+        in_time(outbox_desk::heartbeat(&self.database, &beat)).await
     }
 
     /// Notes who runs by other settings. The poller logs it: of a fleet one replica is enough.

@@ -5,8 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use outbox_desk::HeldBack;
 use outbox_schema::Epoch;
-use outbox_schema::desk::HeldBack;
 
 use crate::health::answering::Silence;
 use crate::health::vitals::Vitals;
@@ -173,7 +173,7 @@ fn seconds(duration: Duration) -> humantime::FormattedDuration {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::desk::Snapshot;
+    use outbox_desk::Snapshot;
 
     use super::*;
     use crate::health::vitals::ChannelVitals;

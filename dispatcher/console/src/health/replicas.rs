@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use outbox_schema::desk::{CurrentTerm, RefusedSettings, ReplicaEntry, RunsBy, TermEntry};
-use outbox_schema::{Database, DeskError};
+use outbox_desk::{CurrentTerm, DeskError, RefusedSettings, ReplicaEntry, RunsBy, TermEntry};
+use outbox_schema::Database;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -62,7 +62,7 @@ impl ReplicaStatus {
 impl Replicas {
     /// Reads the rows of all replicas, and the terms that go on.
     pub async fn of(database: &Database) -> Result<Self, DeskError> {
-        Ok(Self::from(database.fleet().await?, &database.open_terms().await?))
+        Ok(Self::from(outbox_desk::fleet(database).await?, &outbox_desk::open_terms(database).await?))
     }
 
     /// The replicas as one of them told of all.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use outbox_adapters::{Held, Lease, LeaseError};
-use outbox_schema::desk::{CurrentTerm, TermEntry, Vitals};
-use outbox_schema::{Database, Desk, DeskError, Shard};
+use outbox_desk::{CurrentTerm, Desk, DeskError, TermEntry, Vitals};
+use outbox_schema::{Database, Shard};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -104,7 +104,7 @@ impl Status {
         lease: Option<&dyn Lease>,
         configured: &Configured,
     ) -> Result<Self, DeskError> {
-        let leases = leases(&database.current_terms().await?, lease).await;
+        let leases = leases(&outbox_desk::current_terms(database).await?, lease).await;
         // The database is asked after the leases, so that they are no newer than its answer.
         let vitals = database.vitals(&configured.halting()).await?;
         Self::with(vitals, leases, database, configured).await
@@ -118,7 +118,7 @@ impl Status {
         configured: &Configured,
     ) -> Result<Self, DeskError> {
         let leases = leases(&counted.terms, Some(lease)).await;
-        let vitals = Vitals { terms: database.current_terms().await?, ..counted.clone() };
+        let vitals = Vitals { terms: outbox_desk::current_terms(database).await?, ..counted.clone() };
         Self::with(vitals, leases, database, configured).await
     }
 
@@ -135,7 +135,7 @@ impl Status {
             Err(error) => (Replicas::default(), vec![format!("which replicas run is not known: {error}")]),
         };
         let unanswered = leases.values().any(|held| !matches!(held, Some(Ok(_))));
-        let open = if unanswered { database.open_terms().await? } else { Vec::new() };
+        let open = if unanswered { outbox_desk::open_terms(database).await? } else { Vec::new() };
         let shard = |(shard, held)| match held {
             Some(Ok(held)) => ShardStatus::of(shard, held, &vitals, &replicas),
             Some(Err(error)) => ShardStatus::by_database(shard, &open, &replicas, configured).without_lease(&error),

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use crate::health::cached::Cached;
 
-pub use outbox_schema::desk::{ChannelVitals, TenantVitals, Vitals};
+pub use outbox_desk::{ChannelVitals, TenantVitals, Vitals};
 
 /// How long an answer is reused. This bounds how often probes and scrapes reach the database.
 pub const VITALS_MAX_AGE: Duration = Duration::from_secs(5);

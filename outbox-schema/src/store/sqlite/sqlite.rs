@@ -76,19 +76,3 @@ impl Store for SqliteStore {
         Ok(None)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn all_but_what_an_application_runs_asks_for_now_in_one_way() -> std::io::Result<()> {
-        for subject in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/queries/sqlite"))? {
-            let path = subject?.path();
-            let other = if path.ends_with("enqueue.sql") { "unixepoch" } else { "julianday" };
-            let statements = std::fs::read_to_string(&path)?;
-            assert!(!statements.contains(other), "{} says {other}", path.display());
-            let whole = statements.matches("CAST(round(unixepoch('subsec') * 1000) AS INTEGER)").count();
-            assert_eq!(statements.matches("unixepoch('subsec')").count(), whole, "{}", path.display());
-        }
-        Ok(())
-    }
-}

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use outbox_schema::desk::Author;
+use outbox_desk::{Author, ByHand};
 use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Look, MOST_TOLD, Ramp};
-use outbox_schema::{ByHand, Epoch, Holder, Mark, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
+use outbox_schema::{Epoch, Holder, Mark, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
 
 use super::{Outbox, http, ids, mark, once, pause};
 

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::changes::Unfollowed;
-use outbox_schema::desk::{Author, Cancelled, Edited, Pace, Revised};
-use outbox_schema::{
-    ByHand, ChannelTerms, DeadReason, InDoubtPolicy, MessageId, OnDeadOrdered, Selection, TermId, Verdict,
-};
+use outbox_desk::{Author, ByHand, Cancelled, Edited, Pace, Revised, Selection};
+use outbox_schema::{ChannelTerms, DeadReason, InDoubtPolicy, MessageId, OnDeadOrdered, TermId, Verdict};
 
 use super::ordering::deliver_all;
 use super::{Ask, Outbox, dead, http, ids, mark, once};

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::changes::Unfollowed;
-use outbox_schema::desk::{Author, Pace, Revised};
+use outbox_desk::{Author, ByHand as _, Pace, Revised, Selection};
 use outbox_schema::destination::{Aside, DestinationStore as _, Look};
 use outbox_schema::mark::MarkReport;
 use outbox_schema::store::TermCounts;
 use outbox_schema::store::due::LookAndClaim;
 use outbox_schema::{
-    ByHand as _, DeadReason, Epoch, Holder, Mark, Message, MessageId, OutcomeTarget, Selection, Shard, StoreError,
-    TargetTemplate, TermEnd, TermId, Verdict, WalkStart,
+    DeadReason, Epoch, Holder, Mark, Message, MessageId, OutcomeTarget, Shard, StoreError, TargetTemplate, TermEnd, TermId,
+    Verdict, WalkStart,
 };
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, raw_sql};
 
@@ -142,9 +142,9 @@ pub async fn a_mark_of_a_row_that_an_application_has_locked_holds_up_no_other_ma
     application.share(locked).await;
     if let Locker::Postgres(connection) = &mut application {
         let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(connection).await.unwrap();
-        let named = outbox.database().lock_holders(&[locked, free]).await.unwrap();
+        let named = outbox_desk::lock_holders(outbox.database(), &[locked, free]).await.unwrap();
         assert!(named.len() == 1 && named[0].contains(&format!("pg_terminate_backend({pid})")), "{named:?}");
-        let others = outbox.database().lock_holders(&[free, retried]).await.unwrap();
+        let others = outbox_desk::lock_holders(outbox.database(), &[free, retried]).await.unwrap();
         assert!(others.is_empty(), "{others:?}");
     }
     for marks in [&plain, &plain, &mixed, &mixed] {

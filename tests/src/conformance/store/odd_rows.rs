@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::desk::{Author, MessageFilter};
-use outbox_schema::{ByHand, ChannelTerms, Desk, MessageId, TermId};
+use outbox_desk::{Author, ByHand, Desk, MessageFilter};
+use outbox_schema::{ChannelTerms, MessageId, TermId};
 
 use super::{Ask, Dialect, Outbox, http, ids};
 

@@ -1,6 +1,6 @@
 //! The audit as a list: who did what by hand.
 
-use outbox_schema::desk::AuditAction;
+use outbox_desk::AuditAction;
 use outbox_schema::{Dialect, NewMessage};
 use serde_json::{Value, json};
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use outbox_schema::desk::{Author, Cancelled, Edited, MessageRecord, Pace, Refusal, Revised, Skipped};
-use outbox_schema::{
-    ByHand, DeadLetterFilter, DeadReason, Desk, DeskError, Dialect, MessageId, NewMessage, Selection, Tags, Verdict,
+use outbox_desk::{
+    Author, ByHand, Cancelled, DeadLetterFilter, Desk, DeskError, Edited, MessageRecord, Pace, Refusal, Revised,
+    Selection, Skipped,
 };
+use outbox_schema::{DeadReason, Dialect, MessageId, NewMessage, Tags, Verdict};
 use outbox_tests::changes::{self, Unfollowed, sent};
 use sqlx::Connection;
 

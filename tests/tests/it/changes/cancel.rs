@@ -1,10 +1,10 @@
 //! Many messages that wait are cancelled at once: by name, or all that a filter means.
 
-use outbox_schema::desk::{
-    Action, Author, Cancelled, DeadLetterFilter, MessageFilter, MessageRecord, MessageSelection, Pace, Refusal,
-    Selection, Skipped,
+use outbox_desk::{
+    Action, Author, ByHand, Cancelled, DeadLetterFilter, Desk, MessageFilter, MessageRecord, MessageSelection, Pace,
+    Refusal, Selection, Skipped,
 };
-use outbox_schema::{ByHand, DeadReason, Desk, Dialect, MessageId, NewMessage, Status, Verdict};
+use outbox_schema::{DeadReason, Dialect, MessageId, NewMessage, Status, Verdict};
 use outbox_tests::changes::{self, Unfollowed, sent};
 
 use crate::commands::command_line::enqueue;

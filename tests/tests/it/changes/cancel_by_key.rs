@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::desk::{Desk, MessageRecord};
+use outbox_desk::{Desk, MessageRecord};
 use outbox_schema::{Dialect, NewMessage, Verdict};
 use outbox_tests::eventually;
 use outbox_tests::receiver::Receiver;

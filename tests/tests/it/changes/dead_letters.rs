@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use outbox_schema::desk::{DeadGroup, Moment};
-use outbox_schema::{DeadLetterFilter, DeadReason, Desk, Dialect, MessageId, NewMessage, Selection, Verdict};
+use outbox_desk::{DeadGroup, DeadLetterFilter, Desk, Moment, Selection};
+use outbox_schema::{DeadReason, Dialect, MessageId, NewMessage, Verdict};
 
 use crate::outboxes::{self, Outbox};
 use crate::poller::Poller;

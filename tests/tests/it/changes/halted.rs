@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::desk::KeyCursor;
-use outbox_schema::{ConnectOptions, Database, Desk, Dialect};
+use outbox_desk::{Desk, KeyCursor};
+use outbox_schema::{ConnectOptions, Database, Dialect};
 use serde_json::{Value, json};
 
 use crate::outboxes::{self, Outbox};

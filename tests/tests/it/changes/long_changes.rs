@@ -4,8 +4,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use outbox_console::text::grouped;
-use outbox_schema::desk::{Author, Change, OperationStatus, Operations, Ordered, Selection};
-use outbox_schema::{Database, DeadLetterFilter, Dialect};
+use outbox_desk::{Author, Change, DeadLetterFilter, OperationStatus, Operations, Ordered, Selection};
+use outbox_schema::{Database, Dialect};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{Executor, MySqlTransaction, PgTransaction, SqliteTransaction};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -182,7 +182,7 @@ async fn a_second_ctrl_c_ends_a_change_at_once_and_its_present_batch_is_undone()
 
         // The poller does not go on with it either.
         let id = first.trim().rsplit(' ').next().unwrap().parse().unwrap();
-        let operation = outbox.database.operation(id).await.unwrap().unwrap();
+        let operation = outbox_desk::operation(&outbox.database, id).await.unwrap().unwrap();
         assert_eq!(operation.status, OperationStatus::Stopped);
         assert_eq!(i64::try_from(operation.changed).unwrap(), made);
         assert_eq!(count(&outbox, "outbox WHERE status = 'PENDING'").await, made);
@@ -196,7 +196,8 @@ async fn ctrl_c_ends_the_following_of_an_operation_and_not_the_operation() {
         dead_letters(&outbox, 1).await;
         let purge = Change::Purge { selection: Selection::Filter(DeadLetterFilter::default()) };
         let author = Author { who: "ada".to_owned(), why: "they are gone".to_owned() };
-        let Ordered::Begun(id) = outbox.database.begin(&purge, &author, Duration::ZERO).await.unwrap() else {
+        let Ordered::Begun(id) = outbox_desk::begin(&outbox.database, &purge, &author, Duration::ZERO).await.unwrap()
+        else {
             panic!("it was carried out")
         };
         let program = Program::new(&outbox.test.url, HTTP);

@@ -3,10 +3,11 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use outbox_schema::desk::{
-    Action, Author, Change, OperationEntry, OperationStatus, Operations, Ordered, Pace, Selection,
+use outbox_desk::{
+    Action, Author, ByHand, Change, DeadLetterFilter, Desk, OperationEntry, OperationStatus, Operations, Ordered, Pace,
+    Selection,
 };
-use outbox_schema::{ByHand, DeadLetterFilter, Desk, Dialect, MessageId};
+use outbox_schema::{Dialect, MessageId};
 use outbox_tests::changes::Unfollowed;
 use outbox_tests::eventually;
 use rustix::process::Signal;
@@ -29,7 +30,9 @@ fn ada() -> Author {
 
 /// Orders a purge of all dead letters, and leaves it at once.
 async fn ordered(outbox: &Outbox) -> i64 {
-    let ordered = outbox.database.begin(&Change::Purge { selection: all() }, &ada(), Duration::ZERO).await.unwrap();
+    let ordered = outbox_desk::begin(&outbox.database, &Change::Purge { selection: all() }, &ada(), Duration::ZERO)
+        .await
+        .unwrap();
     match ordered {
         Ordered::Begun(id) => id,
         other @ Ordered::Over(_) => panic!("{other:?}"),
@@ -37,7 +40,7 @@ async fn ordered(outbox: &Outbox) -> i64 {
 }
 
 async fn shown(outbox: &Outbox, id: i64) -> OperationEntry {
-    outbox.database.operation(id).await.unwrap().unwrap()
+    outbox_desk::operation(&outbox.database, id).await.unwrap().unwrap()
 }
 
 /// Waits for the end of an operation.
@@ -156,7 +159,9 @@ async fn a_batch_writes_down_where_the_change_stands_and_not_the_whole_order_ane
         dead_letters(&outbox, 2).await;
         let page = outbox.database.dead_letters(&DeadLetterFilter::default(), &[], None, 1_800).await.unwrap();
         let ids = Selection::Ids(page.letters.iter().map(|letter| MessageId(letter.id)).collect());
-        let begun = outbox.database.begin(&Change::Purge { selection: ids }, &ada(), Duration::ZERO).await.unwrap();
+        let begun = outbox_desk::begin(&outbox.database, &Change::Purge { selection: ids }, &ada(), Duration::ZERO)
+            .await
+            .unwrap();
         let Ordered::Begun(id) = begun else { panic!("{begun:?}") };
         let order = outbox.text("SELECT state FROM outbox_operation").await;
         for made in [500, 1_000] {
@@ -270,7 +275,7 @@ async fn an_order_that_this_release_cannot_read_fails_and_one_that_it_does_not_k
 async fn a_change_with_nothing_to_do_is_no_operation_and_others_are_listed_and_followed() {
     for outbox in outboxes::each().await {
         let redrive = Change::Redrive { selection: all(), pace: Pace::default() };
-        let nothing = outbox.database.begin(&redrive, &ada(), Duration::ZERO).await;
+        let nothing = outbox_desk::begin(&outbox.database, &redrive, &ada(), Duration::ZERO).await;
         assert!(matches!(nothing.unwrap(), Ordered::Over(done) if done.meant == 0));
         let program = Program::new(&outbox.test.url, HTTP);
         let none = program.run(&["operations", "list"]).await.done();

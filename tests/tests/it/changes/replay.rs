@@ -3,11 +3,11 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use outbox_schema::desk::{
-    Action, Author, MessageFilter, MessageRecord, MessageSelection, Outcome, Pace, Refusal, ReplayManner, Revised,
-    Skipped, Undoable,
+use outbox_desk::{
+    Action, Author, ByHand, Desk, MessageFilter, MessageRecord, MessageSelection, Outcome, Pace, Refusal, ReplayManner,
+    Revised, Skipped, Undoable,
 };
-use outbox_schema::{ByHand, DeadReason, Desk, Dialect, MessageId, NewMessage, Status, Verdict};
+use outbox_schema::{DeadReason, Dialect, MessageId, NewMessage, Status, Verdict};
 use outbox_tests::changes::{self, Unfollowed};
 
 use crate::commands::command_line::enqueue;
@@ -147,7 +147,8 @@ async fn who_waits_for_a_count_of_very_many_messages_is_told_that_there_are_at_l
         let row = format!("'http', 'https://shop.example/hook', '{{}}', 1, 'SUCCESS', {now}");
         outbox.sql(&format!("INSERT INTO outbox ({columns}) SELECT {row} FROM {numbers}")).await;
         let within = async |time| {
-            let counted = outbox.database.message_groups_within(time, Action::Replay, &all()).await.unwrap();
+            let counted =
+                outbox_desk::message_groups_within(&outbox.database, time, Action::Replay, &all()).await.unwrap();
             (counted.groups.iter().map(|group| group.count).sum::<u64>(), counted.more)
         };
         assert_eq!(within(Duration::ZERO).await, (5_000, true), "one page");

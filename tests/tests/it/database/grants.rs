@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_schema::desk::{
-    Author, Cancelled, Change, Edited, FiguresFilter, InvalidTargetSelection, MessageFilter, MessageSelection, Pace,
-    Refusal, Revised, UNWATCHED,
+use outbox_desk::{
+    Author, ByHand, Cancelled, Change, DeadLetterFilter, Desk, Edited, FiguresFilter, InvalidTargetSelection,
+    MessageFilter, MessageSelection, Pace, Refusal, Revised, Selection, UNWATCHED,
 };
 use outbox_schema::destination::{Aside, DestinationStore, Look};
 use outbox_schema::retention::BEGINNING;
 use outbox_schema::store::TermCounts;
-use outbox_schema::{
-    ByHand, DeadLetterFilter, Desk, Dialect, Enqueued, MessageId, NewMessage, Pruning, Retention, Selection, Shard,
-    TermEnd, Verdict,
-};
+use outbox_schema::{Dialect, Enqueued, MessageId, NewMessage, Pruning, Retention, Shard, TermEnd, Verdict};
 use outbox_tests::changes::{Unfollowed, sent};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
@@ -279,7 +276,7 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         assert_eq!(granted.owner.number("SELECT count(*) FROM outbox_operation").await, 0);
         let other_s = "INSERT INTO outbox_operation (id, action, state) VALUES (1, 'purge', '{}')";
         granted.owner.sql(other_s).await;
-        assert_eq!(operator.operations(None, 9).await.unwrap().operations.len(), 1);
+        assert_eq!(outbox_desk::operations(&operator, None, 9).await.unwrap().operations.len(), 1);
         assert!(operator.stop(1, &author).await.unwrap().unwrap().stopped);
 
         for sql in [
@@ -377,7 +374,7 @@ async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
     assert_eq!(outbox.database.terms(9).await.unwrap().len(), 2);
     assert!(outbox.database.message(messages[0].id()).await.unwrap().is_some());
     assert!(outbox.database.message_by_key(&messages[0].idempotency_key).await.unwrap().is_some());
-    outbox.database.durability().await.unwrap();
+    outbox_desk::durability(&outbox.database).await.unwrap();
     assert_eq!(by_hand(&outbox.database).await, [dead[0].id()]);
     destinations(outbox).await;
 }
@@ -431,7 +428,7 @@ async fn by_hand(database: &outbox_schema::Database) -> Vec<MessageId> {
     let due = database.retry(&MessageSelection::Ids(vec![id]), &author).await.unwrap();
     assert_eq!(due.refused().unwrap().because, Refusal::Due);
     // All that is asked of a message that waits.
-    database.facts(id, &["http".to_owned()]).await.unwrap().unwrap();
+    outbox_desk::facts(database, id, &["http".to_owned()]).await.unwrap().unwrap();
     assert_eq!(database.cancel(id, &author).await.unwrap(), Cancelled::Done { id });
     sent(&redriven)
 }

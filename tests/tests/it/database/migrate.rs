@@ -150,7 +150,7 @@ async fn replicas_that_are_too_old_for_the_new_tables_are_named() {
             outbox.beat(id, &format!("host-{id}")).await;
             outbox.sql(&format!("UPDATE outbox_replica SET schema_version = {of_version} WHERE id = '{id}'")).await;
         }
-        outbox.database.replica_ended("gone").await.unwrap();
+        outbox_desk::replica_ended(&outbox.database, "gone").await.unwrap();
         let long_ago = match outbox.dialect() {
             Dialect::Postgres => "now() - interval '2 minutes'",
             Dialect::MySql => "UTC_TIMESTAMP(6) - INTERVAL 2 MINUTE",
@@ -183,7 +183,7 @@ async fn a_replica_has_a_row_while_it_runs_and_forgets_those_that_were_killed_lo
         let mut replica = program.start();
         let began = replica.says("term.began").await;
         let written = async || {
-            let rows = outbox.database.replicas().await.unwrap();
+            let rows = outbox_desk::replicas(&outbox.database).await.unwrap();
             <[_; 1]>::try_from(rows).ok().filter(|[row]| row.id != "killed")
         };
         let [row] = eventually("the row of the replica alone", PATIENCE, written).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::desk::AttemptEntry;
+use outbox_desk::AttemptEntry;
 use outbox_schema::{DeadReason, Mark, MessageId, Verdict};
 use outbox_tests::conformance::store::{Outbox, mark, on_every_database};
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use outbox_console::explain::{Event, life};
-use outbox_schema::desk::{Author, Pace};
-use outbox_schema::{ByHand, DeadReason, Selection, Verdict};
+use outbox_desk::{Author, ByHand, Pace, Selection};
+use outbox_schema::{DeadReason, Verdict};
 use outbox_tests::changes::Unfollowed;
 use outbox_tests::conformance::store::{Outbox, on_every_database};
 

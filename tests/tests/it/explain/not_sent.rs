@@ -5,9 +5,9 @@ use std::time::Duration;
 use outbox_console::configured::Configured;
 use outbox_console::configured::ConfiguredChannel;
 use outbox_console::explain::{NotSent, explain};
+use outbox_desk::{Author, ByHand, Cancelled, Counted, Heartbeat, Pace, Replica, RunsBy, Selection};
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
-use outbox_schema::desk::{Author, Cancelled, Counted, Heartbeat, Pace, Replica, RunsBy};
-use outbox_schema::{ByHand, DeadReason, Mark, MessageId, Selection, Verdict};
+use outbox_schema::{DeadReason, Mark, MessageId, Verdict};
 use outbox_tests::changes::Unfollowed;
 use outbox_tests::conformance::store::{Dialect, mark, on_every_database};
 
@@ -385,7 +385,7 @@ async fn a_shard_that_nobody_polls_says_since_when() {
             let replica = Replica { id: name.to_owned(), name: name.to_owned(), ..Replica::default() };
             let (runs_by, counted) = (RunsBy::default(), Counted::default());
             let beat = Heartbeat { replica: &replica, runs_by: &runs_by, counted, trouble, began: None };
-            outbox.database().heartbeat(&beat).await.unwrap();
+            outbox_desk::heartbeat(outbox.database(), &beat).await.unwrap();
         }
         let (_, said) = decisive(outbox, id).await;
         assert!(said.ends_with("shard 0. 2 replicas run; r1 says: the lease store does not answer."), "{said}");

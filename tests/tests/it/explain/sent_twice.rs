@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_console::explain::{Again, Explanation, Verdict as Said};
-use outbox_schema::desk::{Author, Pace, Revised};
-use outbox_schema::{ByHand, DeadReason, Mark, MessageId, Selection, Verdict};
+use outbox_desk::{Author, ByHand, Pace, Revised, Selection};
+use outbox_schema::{DeadReason, Mark, MessageId, Verdict};
 use outbox_tests::changes::Unfollowed;
 use outbox_tests::conformance::store::{Outbox, mark, on_every_database};
 

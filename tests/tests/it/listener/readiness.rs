@@ -297,7 +297,7 @@ async fn a_snapshot_that_keeps_dead_rows_on_postgresql_is_named_with_its_holder_
     // A role that may not see the sessions of others still learns whose it is.
     outbox.sql("CREATE ROLE blind LOGIN").await;
     let blind = outboxes::connect(&outbox.test.url.replacen("postgres@", "blind@", 1), None).await;
-    let held = blind.held_back().await.unwrap();
+    let held = outbox_desk::held_back(&blind).await.unwrap();
     assert_eq!(held.missing_right, Some("GRANT pg_read_all_stats"));
     let (holder, end) = (held.holder.unwrap(), format!("SELECT pg_terminate_backend({pid})"));
     assert_eq!((holder.end.as_str(), holder.since), (end.as_str(), None));
@@ -342,11 +342,11 @@ async fn an_account_of_mariadb_that_may_not_see_transactions_is_told_what_right_
     ));
     let url = outbox.test.url.replacen("outbox@", &format!("{name}@"), 1);
     let blind = outboxes::connect(&url, None).await;
-    let held = blind.held_back().await.unwrap();
+    let held = outbox_desk::held_back(&blind).await.unwrap();
     assert_eq!((held.missing_right, held.holder), (Some("GRANT PROCESS ON *.*"), None));
     let checked = Program::new(&url, HTTP).run(&["check"]).await.done();
     assert!(checked.contains("GRANT PROCESS ON *.* to this role"), "{checked}");
-    let held = sqlite.database.held_back().await.unwrap();
+    let held = outbox_desk::held_back(&sqlite.database).await.unwrap();
     assert_eq!((held.missing_right, held.holder, held.dead_rows), (None, None, 0));
 }
 

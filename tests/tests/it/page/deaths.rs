@@ -1,7 +1,7 @@
 //! When the dead letters of a cause died, as the page draws it.
 
-use outbox_schema::desk::{DeadGroup, DeadLetterFilter, Deaths, Selection};
-use outbox_schema::{Desk, Dialect};
+use outbox_desk::{DeadGroup, DeadLetterFilter, Deaths, Desk, Selection};
+use outbox_schema::Dialect;
 
 use super::{READS, Stage, TOKENS, words};
 use crate::outboxes::{self, Outbox};
@@ -27,7 +27,7 @@ async fn letters(outbox: &Outbox, number: u32, reason: &str) {
 
 async fn deaths(outbox: &Outbox, filter: &DeadLetterFilter) -> Vec<(DeadGroup, Option<Deaths>)> {
     let groups = outbox.database.dead_groups(&Selection::Filter(filter.clone())).await.unwrap();
-    let mut deaths = outbox.database.deaths(filter, &groups).await.unwrap();
+    let mut deaths = outbox_desk::deaths(&outbox.database, filter, &groups).await.unwrap();
     let mut deaths_of = |group: &DeadGroup| deaths.remove(&group.fingerprint);
     groups.into_iter().map(|group| (group.clone(), deaths_of(&group))).collect()
 }

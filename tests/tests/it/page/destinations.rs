@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use outbox_schema::desk::Author;
-use outbox_schema::{ByHand as _, NewMessage};
+use outbox_desk::{Author, ByHand as _};
+use outbox_schema::NewMessage;
 use outbox_tests::eventually;
 
 use super::{OPERATES, READS, Stage, TOKENS, words};
@@ -73,7 +73,7 @@ async fn what_is_due_is_counted_as_far_as_it_is_looked_at() {
         };
         let messages: Vec<_> = (0..3_000).flat_map(|n| [busy(n), keyed(n)]).collect();
         outbox.enqueue(&messages).await;
-        let one = async |name: &str| outbox.database.destination(name).await.unwrap();
+        let one = async |name: &str| outbox_desk::destination(&outbox.database, name).await.unwrap();
         let (busy, keyed) = (one("https://busy.example:443").await, one("https://keyed.example:443").await);
         assert_eq!((busy.due, busy.due_more, keyed.due), (2_500, true, 2_500), "{busy:?}");
         assert!(busy.oldest_ms.is_some_and(|age| age < 3_600_000), "{busy:?}");

@@ -1,6 +1,6 @@
 //! What a channel keeps of its deliveries, and who is told.
 
-use outbox_schema::Desk;
+use outbox_desk::Desk;
 use outbox_schema::MessageId;
 use outbox_tests::eventually;
 

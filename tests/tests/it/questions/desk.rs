@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::desk::TermFilter;
+use outbox_desk::{DeadLetterFilter, Desk, Selection, TermFilter};
 use outbox_schema::store::TermCounts;
-use outbox_schema::{
-    ConnectOptions, Database, DeadLetterFilter, Desk, MessageId, NewMessage, Selection, TermEnd, Verdict,
-};
+use outbox_schema::{ConnectOptions, Database, MessageId, NewMessage, TermEnd, Verdict};
 use outbox_tests::proxy::{Passage, Proxy};
 
 use crate::outboxes::{self, Outbox};
@@ -116,7 +114,8 @@ async fn terms_are_listed_with_how_they_ended_the_newest_first() {
         assert!(terms[1].gap(None).is_some_and(|gap| !gap.is_exact), "nobody noted its end");
         // From page to page, and one by its epoch.
         let all = TermFilter::default();
-        let page = async |filter, after, limit| outbox.database.term_page(filter, after, limit).await.unwrap();
+        let page =
+            async |filter, after, limit| outbox_desk::term_page(&outbox.database, filter, after, limit).await.unwrap();
         let (mut after, mut seen) = (None, Vec::new());
         loop {
             let found = page(all, after, 1).await;
@@ -207,11 +206,13 @@ async fn times_are_rfc_3339_in_utc() {
 async fn settings_that_can_lose_a_commit_are_named_with_their_remedy() {
     let [postgres, mysql, sqlite] = outboxes::migrated().await;
     // The test server runs without fsync: a killed process loses nothing by that.
-    let warnings = postgres.database.durability().await.unwrap();
+    let warnings = outbox_desk::durability(&postgres.database).await.unwrap();
     assert!(warnings.iter().any(|warning| warning.contains("fsync = off")), "{warnings:?}");
     assert!(!warnings.iter().any(|warning| warning.contains("synchronous_commit")), "{warnings:?}");
-    assert!(!mysql.database.durability().await.unwrap().iter().any(|warning| warning.contains("sync_binlog")));
-    assert_eq!(sqlite.database.durability().await.unwrap(), Vec::<String>::new());
+    assert!(
+        !outbox_desk::durability(&mysql.database).await.unwrap().iter().any(|warning| warning.contains("sync_binlog"))
+    );
+    assert_eq!(outbox_desk::durability(&sqlite.database).await.unwrap(), Vec::<String>::new());
 }
 
 /// A transaction that stays open swallows what is written there next, and a place that is lost to the pool keeps the next

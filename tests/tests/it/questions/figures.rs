@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_schema::desk::{ChannelFigures, FiguresFilter, Span};
+use outbox_desk::{ChannelFigures, Desk, FiguresFilter, Span};
 use outbox_schema::figures::{Figures, OTHERS};
-use outbox_schema::{Desk, NewMessage, Shard};
+use outbox_schema::{NewMessage, Shard};
 use outbox_tests::eventually;
 
 use crate::outboxes::{self, Outbox};

@@ -1,7 +1,7 @@
 //! Finding messages by what a customer knows of them: target, beginning of the key, tags, tenant.
 
-use outbox_schema::desk::{Author, MessageFilter, Pace};
-use outbox_schema::{DeadLetterFilter, Desk, Dialect, MessageId, NewMessage, Selection, Status, Tags};
+use outbox_desk::{Author, DeadLetterFilter, Desk, MessageFilter, Pace, Selection};
+use outbox_schema::{Dialect, MessageId, NewMessage, Status, Tags};
 use outbox_tests::changes::{Unfollowed, sent};
 
 use crate::outboxes::{self, Outbox};

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use outbox_console::health::presence::EACH;
-use outbox_schema::desk::ReplicaEntry;
+use outbox_desk::ReplicaEntry;
 use outbox_schema::{Dialect, NewMessage};
 use outbox_tests::eventually;
 use rustix::process::Signal;
@@ -19,7 +19,7 @@ const SHORT: &str = "[lease]\nterm = \"1s\"\n";
 
 /// The rows of so many replicas, once they are there.
 async fn rows(outbox: &Outbox, count: usize) -> Vec<ReplicaEntry> {
-    let there = async || outbox.database.fleet().await.ok().filter(|rows| rows.len() == count);
+    let there = async || outbox_desk::fleet(&outbox.database).await.ok().filter(|rows| rows.len() == count);
     eventually("each replica has a row", PATIENCE, there).await
 }
 
@@ -70,7 +70,8 @@ async fn a_row_has_the_hash_of_the_settings_that_were_read_anew_before_the_next_
     program.set(&format!("{long}{HTTP}timeout = \"3s\"\n"));
     let reloaded = Instant::now();
     replica.hang_up();
-    let changed = async || (outbox.database.fleet().await.unwrap()[0].settings_hash != before).then_some(());
+    let changed =
+        async || (outbox_desk::fleet(&outbox.database).await.unwrap()[0].settings_hash != before).then_some(());
     eventually("the row has another hash", PATIENCE, changed).await;
     assert!(reloaded.elapsed() < EACH / 2, "{:?}", reloaded.elapsed());
     assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
@@ -178,9 +179,9 @@ async fn a_replica_of_the_release_before_is_read_and_differs_from_nobody() {
         let insert =
             format!("INSERT INTO outbox_replica ({columns}{started}) VALUES ('old', 'host', '0.0.9', 4{values})");
         outbox.sql(&insert).await;
-        let [row] = &outbox.database.fleet().await.unwrap()[..] else { panic!("one row") };
+        let [row] = &outbox_desk::fleet(&outbox.database).await.unwrap()[..] else { panic!("one row") };
         assert!(row.row.runs() && row.settings_hash.is_none() && row.runs_by.is_none(), "{row:?}");
-        let mine = outbox_schema::desk::RunsBy::default();
+        let mine = outbox_desk::RunsBy::default();
         assert!(outbox_console::health::fleet::differing("a", &mine, std::slice::from_ref(row)).is_empty());
     }
 }

@@ -3,11 +3,9 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use outbox_schema::desk::{Author, Change, Progress};
+use outbox_desk::{Author, ByHand, Change, Desk, Progress};
 use outbox_schema::retention::{BEGINNING, Pruned, STRETCH};
-use outbox_schema::{
-    AttemptRecord, ByHand, ClaimId, Desk, Dialect, Mark, MessageId, NewMessage, Pruning, Retention, Verdict,
-};
+use outbox_schema::{AttemptRecord, ClaimId, Dialect, Mark, MessageId, NewMessage, Pruning, Retention, Verdict};
 use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::json;

@@ -3,8 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use outbox_schema::ByHand as _;
-use outbox_schema::desk::Author;
+use outbox_desk::{Author, ByHand as _};
 use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::json;

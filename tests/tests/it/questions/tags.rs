@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::{Desk, MessageId, NewMessage, Tags};
+use outbox_desk::Desk;
+use outbox_schema::{MessageId, NewMessage, Tags};
 use serde_json::json;
 
 use crate::database::grants::{granted, refused};

@@ -1,8 +1,8 @@
 //! Order, expiry and age as a receiver sees them, with the real program and on each database. What a store does of this
 //! is in its conformance suite.
 
-use outbox_schema::desk::{Author, Pace};
-use outbox_schema::{Dialect, NewMessage, Selection};
+use outbox_desk::{Author, Pace, Selection};
+use outbox_schema::{Dialect, NewMessage};
 use outbox_tests::changes::Unfollowed;
 
 use crate::outboxes::{self, Outbox};
@@ -53,14 +53,14 @@ async fn mend(outbox: &Outbox, key: &str) {
 
 /// Status, reason of death and attempts.
 async fn state(outbox: &Outbox, key: &str) -> String {
-    use outbox_schema::Desk;
+    use outbox_desk::Desk;
     let record = outbox.database.message_by_key(key).await.unwrap().unwrap();
     format!("{} {} {}", record.status, record.dead_reason.as_deref().unwrap_or("-"), record.attempts)
 }
 
 async fn redrive_all(outbox: &Outbox) {
     let author = Author { who: "ada".to_owned(), why: String::new() };
-    let all = Selection::Filter(outbox_schema::DeadLetterFilter::default());
+    let all = Selection::Filter(outbox_desk::DeadLetterFilter::default());
     outbox.database.redrive(&all, Pace::default(), &author).await.unwrap();
 }
 

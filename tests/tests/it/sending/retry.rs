@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use outbox_schema::desk::{
-    Action, Author, Change, MessageFilter, MessageRecord, MessageSelection, OperationStatus, Operations, Ordered,
+use outbox_desk::{
+    Action, Author, Change, Desk, MessageFilter, MessageRecord, MessageSelection, OperationStatus, Operations, Ordered,
     Refusal, Skipped,
 };
-use outbox_schema::{Desk, Dialect, Message, MessageId, NewMessage, Verdict};
+use outbox_schema::{Dialect, Message, MessageId, NewMessage, Verdict};
 use outbox_tests::changes::{self, Unfollowed};
 use outbox_tests::eventually;
 
@@ -160,11 +160,13 @@ async fn the_poller_goes_on_with_a_retry_that_nobody_carries_out() {
         outbox.enqueue(&[message("scheduled").delay(Duration::from_hours(1))]).await;
         let scheduled = id(&outbox, "scheduled").await;
         for (selection, untried) in [(MessageSelection::Ids(vec![scheduled]), 1), (all(), 0)] {
-            let ordered = outbox.database.begin(&Change::Retry { selection }, &ada(), Duration::ZERO).await.unwrap();
+            let ordered = outbox_desk::begin(&outbox.database, &Change::Retry { selection }, &ada(), Duration::ZERO)
+                .await
+                .unwrap();
             let Ordered::Begun(id) = ordered else { panic!("{ordered:?}") };
             assert_eq!(outbox.database.waiting(9).await.unwrap(), [id]);
             outbox.database.go_on(id, &|| true).await.unwrap();
-            let ended = outbox.database.operation(id).await.unwrap().unwrap();
+            let ended = outbox_desk::operation(&outbox.database, id).await.unwrap().unwrap();
             assert_eq!((ended.action.as_str(), ended.status), ("retry", OperationStatus::Done));
             let done = ended.result.unwrap();
             assert_eq!(

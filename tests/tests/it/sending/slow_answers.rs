@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use outbox_schema::{Desk, Enqueued, NewMessage};
+use outbox_desk::Desk;
+use outbox_schema::{Enqueued, NewMessage};
 use outbox_tests::eventually;
 use outbox_tests::receiver::{Manner, Receiver};
 

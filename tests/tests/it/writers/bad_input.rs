@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_schema::desk::MessageRecord;
-use outbox_schema::{Desk, Dialect};
+use outbox_desk::{Desk, MessageRecord};
+use outbox_schema::Dialect;
 use outbox_tests::eventually;
 
 use crate::outboxes::{self, Outbox, literal};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use outbox_schema::{DeadReason, Desk, Dialect, Verdict};
+use outbox_desk::Desk;
+use outbox_schema::{DeadReason, Dialect, Verdict};
 use outbox_tests::servers;
 
 use crate::changes::cancel_by_key::Application;

@@ -240,7 +240,8 @@ async fn a_duplicate_committed_since_the_snapshot_is_found_on_mariadb() {
     assert_eq!(id(&again), id(&inserted[0]));
 }
 
-async fn record(outbox: &outboxes::Outbox, id: i64) -> outbox_schema::desk::MessageRecord {
-    use outbox_schema::{Desk, MessageId};
+async fn record(outbox: &outboxes::Outbox, id: i64) -> outbox_desk::MessageRecord {
+    use outbox_desk::Desk;
+    use outbox_schema::MessageId;
     outbox.database.message(MessageId(id)).await.unwrap().unwrap()
 }

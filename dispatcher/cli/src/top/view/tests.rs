@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use outbox_console::health::replicas::PerMinute;
 use outbox_console::health::status::Status;
-use outbox_schema::desk::{FiguresPoint, FiguresSeries, HeldUp, Vitals};
+use outbox_desk::{FiguresPoint, FiguresSeries, HeldUp, Vitals};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use outbox_schema::desk::{ChannelFigures, ChannelVitals, DeadLetter, DestinationEntry, MessageSummary};
+use outbox_desk::{ChannelFigures, ChannelVitals, DeadLetter, DestinationEntry, MessageSummary};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize as _};

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use outbox_schema::desk::{AuditFilter, AuditPage};
+use outbox_desk::{AuditFilter, AuditPage};
 
 use super::dead_letters::link;
 use super::extract::Filtered;
@@ -25,6 +25,6 @@ pub(super) async fn list(
     uri: Uri,
     Filtered { filter, page }: Filtered<AuditFilter>,
 ) -> Result<(HeaderMap, Json<AuditPage>), Problem> {
-    let audit = sight.of_audit(office.database.audits(&filter, page.cursor()?, page.size()?).await?);
+    let audit = sight.of_audit(outbox_desk::audits(&office.database, &filter, page.cursor()?, page.size()?).await?);
     Ok((link(&uri, audit.next.as_ref()), Json(audit)))
 }

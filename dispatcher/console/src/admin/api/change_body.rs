@@ -1,6 +1,6 @@
 //! Any change of many messages, as a request says it.
 
-use outbox_schema::desk::{Action, Author, Change, Pace, ReplayManner};
+use outbox_desk::{Action, Author, Change, Pace, ReplayManner};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

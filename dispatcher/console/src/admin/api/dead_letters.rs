@@ -3,8 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
-use outbox_schema::Desk;
-use outbox_schema::desk::{ContentEdit, DeadGroup, DeadLetterFilter, DeadLetterPage, Selection};
+use outbox_desk::{ContentEdit, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, Selection};
 
 use super::extract::{Body, Filtered, Params};
 use super::problem::Kind;

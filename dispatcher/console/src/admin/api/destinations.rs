@@ -3,8 +3,7 @@
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
-use outbox_schema::desk::{DestinationEntry, Paused, Resumed};
-use outbox_schema::{ByHand, Desk};
+use outbox_desk::{ByHand, Desk, DestinationEntry, Paused, Resumed};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
@@ -39,7 +38,7 @@ pub(super) async fn list(
 ) -> Answer<Vec<DestinationEntry>> {
     let DestinationQuery { all, destination } = which;
     Ok(Json(match destination {
-        Some(name) => vec![office.database.destination(&meant(&office, &name)).await?],
+        Some(name) => vec![outbox_desk::destination(&office.database, &meant(&office, &name)).await?],
         None => office.database.destinations(all).await?,
     }))
 }

@@ -92,7 +92,7 @@ pub(crate) fn parameters<T: DeserializeOwned>(query: &str, meant: impl Fn(&str) 
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-    use outbox_schema::desk::{DeadLetterFilter, MessageFilter};
+    use outbox_desk::{DeadLetterFilter, MessageFilter};
 
     use super::*;
     use crate::admin::api::ByKey;

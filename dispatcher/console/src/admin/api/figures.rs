@@ -2,8 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use outbox_schema::Desk;
-use outbox_schema::desk::{FiguresFilter, FiguresSeries};
+use outbox_desk::{Desk, FiguresFilter, FiguresSeries};
 
 use super::extract::Params;
 use super::{Answer, Office, Problem};

@@ -12,8 +12,7 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use outbox_schema::ByHand;
-use outbox_schema::desk::{Author, Change, Ordered, Progress, UNWATCHED};
+use outbox_desk::{Author, ByHand, Change, Ordered, Progress, UNWATCHED};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -68,7 +67,7 @@ pub(super) async fn answer(
     author: Author,
 ) -> Result<Response, Problem> {
     if later {
-        return match office.database.begin(&change, &author, Duration::ZERO).await? {
+        return match outbox_desk::begin(&office.database, &change, &author, Duration::ZERO).await? {
             Ordered::Over(done) => Ok(Json(done).into_response()),
             Ordered::Begun(id) => begun(&office, id).await,
         };
@@ -99,7 +98,7 @@ pub(super) async fn answer(
 
 /// Tells a client where the operation is found that it ordered.
 async fn begun(office: &Office, id: i64) -> Result<Response, Problem> {
-    let operation = office.database.operation(id).await?.ok_or_else(|| Problem::no_operation(id))?;
+    let operation = outbox_desk::operation(&office.database, id).await?.ok_or_else(|| Problem::no_operation(id))?;
     let location = [(header::LOCATION, format!("{PREFIX}/operations/{id}"))];
     Ok((StatusCode::ACCEPTED, location, Json(operation)).into_response())
 }

@@ -3,8 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use outbox_schema::desk::{Cleared, InvalidTargetPage, InvalidTargetSelection, Moment};
-use outbox_schema::{ByHand, Desk};
+use outbox_desk::{ByHand, Cleared, Desk, InvalidTargetPage, InvalidTargetSelection, Moment};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 

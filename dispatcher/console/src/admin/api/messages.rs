@@ -3,11 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use outbox_schema::desk::{
-    Cancelled, Change, Edited, MessageFilter, MessagePage, MessageRecord, MessageSelection, Outcome, Pace, Revised,
-    Selection, UNWATCHED,
+use outbox_desk::{
+    ByHand, Cancelled, Change, Desk, Edited, MessageFilter, MessagePage, MessageRecord, MessageSelection, Outcome,
+    Pace, Revised, Selection, UNWATCHED,
 };
-use outbox_schema::{ByHand, Desk, MessageId};
+use outbox_schema::MessageId;
 
 use super::dead_letters::link;
 use super::extract::{Body, Filtered, Id, Params};

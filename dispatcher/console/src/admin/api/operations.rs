@@ -3,8 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use outbox_schema::ByHand;
-use outbox_schema::desk::{OperationEntry, OperationPage, Stopped};
+use outbox_desk::{ByHand, OperationEntry, OperationPage, Stopped};
 
 use super::dead_letters::link;
 use super::extract::{Body, Id, Params};
@@ -23,7 +22,8 @@ pub(super) async fn list(
     uri: Uri,
     Params(page): Params<Page>,
 ) -> Result<(HeaderMap, Json<OperationPage>), Problem> {
-    let OperationPage { operations, next } = office.database.operations(page.cursor()?, page.size()?).await?;
+    let OperationPage { operations, next } =
+        outbox_desk::operations(&office.database, page.cursor()?, page.size()?).await?;
     let seen = operations.into_iter().map(|operation| sight.of_operation(operation));
     let operations = OperationPage { operations: seen.collect(), next };
     Ok((link(&uri, operations.next.as_ref()), Json(operations)))
@@ -35,7 +35,7 @@ pub(super) async fn list(
     Problem,
 ))]
 pub(super) async fn show(State(office): State<Office>, sight: Sight, Id(id): Id) -> Answer<OperationEntry> {
-    let found = office.database.operation(id).await?.ok_or_else(|| Problem::no_operation(id))?;
+    let found = outbox_desk::operation(&office.database, id).await?.ok_or_else(|| Problem::no_operation(id))?;
     Ok(Json(sight.of_operation(found)))
 }
 

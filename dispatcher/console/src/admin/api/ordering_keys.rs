@@ -3,8 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use outbox_schema::Desk;
-use outbox_schema::desk::HaltedKeyPage;
+use outbox_desk::{Desk, HaltedKeyPage};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
-use outbox_schema::desk::{TermEntry, TermFilter};
+use outbox_desk::{TermEntry, TermFilter};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -61,6 +61,7 @@ pub(super) async fn terms(
     Params(TermQuery { limit, after, epoch }): Params<TermQuery>,
 ) -> Result<(HeaderMap, Json<Vec<TermEntry>>), Problem> {
     let after = Page { after, limit: None }.cursor()?;
-    let page = office.database.term_page(TermFilter { epoch }, after, limit.unwrap_or(TERMS).min(TERMS)).await?;
+    let page = outbox_desk::term_page(&office.database, TermFilter { epoch }, after, limit.unwrap_or(TERMS).min(TERMS))
+        .await?;
     Ok((link(&uri, page.next.as_ref()), Json(page.terms)))
 }

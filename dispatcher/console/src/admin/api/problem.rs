@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use outbox_schema::desk::{Action, MessageSelection, Refusal, Skipped};
-use outbox_schema::{DeskError, InvalidMessage, MessageId};
+use outbox_desk::{Action, DeskError, MessageSelection, Refusal, Skipped};
+use outbox_schema::{InvalidMessage, MessageId};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::{self, Content, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
@@ -184,7 +184,7 @@ impl From<DeskError> for Problem {
         let kind = match error {
             DeskError::NothingToUndo(_) => Kind::NotThere,
             _ if error.is_about_a_value() => Kind::BadRequest,
-            DeskError::Database { .. } | DeskError::Elsewhere(_) => Kind::Database,
+            DeskError::Database(_) | DeskError::Elsewhere(_) => Kind::Database,
         };
         Self::new(kind, error.to_string())
     }

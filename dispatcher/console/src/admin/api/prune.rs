@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use outbox_schema::Desk;
+use outbox_desk::Desk;
 use outbox_schema::retention::Pruned;
 
 use super::extract::Body;

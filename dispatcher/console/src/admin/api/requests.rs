@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use outbox_schema::desk::{Author, ContentEdit, InvalidTargetSelection, MessageSelection, Selection};
+use outbox_desk::{Author, ContentEdit, InvalidTargetSelection, MessageSelection, Selection};
 use outbox_schema::{MessageId, Retention};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

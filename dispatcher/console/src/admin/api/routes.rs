@@ -2,7 +2,7 @@
 
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use outbox_schema::desk::{Preview, Progress};
+use outbox_desk::{Preview, Progress};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use outbox_schema::desk::{AuditPage, MessageRecord, OperationEntry};
+use outbox_desk::{AuditPage, MessageRecord, OperationEntry};
 
 use super::Office;
 use crate::admin::access::Role;

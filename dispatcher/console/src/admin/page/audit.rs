@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::Desk;
-use outbox_schema::desk::{AuditAction, AuditEntry, AuditFilter, LOOKED_AT, ListedAudit, OperationStatus};
+use outbox_desk::{AuditAction, AuditEntry, AuditFilter, Desk, LOOKED_AT, ListedAudit, OperationStatus};
 
 use super::details::details;
 use super::fields::{Asked, Fields};
@@ -38,7 +37,7 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
     };
-    let page = visit.sight.of_audit(reception.office.database.audits(&filter, after, PAGE).await?);
+    let page = visit.sight.of_audit(outbox_desk::audits(&reception.office.database, &filter, after, PAGE).await?);
     let spent = Spent::of(&reception, &page.entries).await;
     let body = html! {
         @if page.entries.is_empty() {
@@ -93,7 +92,9 @@ impl Spent {
         // Each operation has an entry of its own, so a page of operations goes back as far as a page of entries.
         let newest = entries.iter().map(|listed| listed.entry.part_of.unwrap_or(listed.entry.id)).max();
         let operations = match newest {
-            Some(newest) => reception.office.database.operations(Some(newest.saturating_add(1)), PAGE).await,
+            Some(newest) => {
+                outbox_desk::operations(&reception.office.database, Some(newest.saturating_add(1)), PAGE).await
+            }
             None => return Self { idle: HashSet::new(), undone },
         };
         // Where they cannot be read, the undo itself says that there is nothing.

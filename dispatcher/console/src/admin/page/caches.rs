@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::Desk;
-use outbox_schema::desk::{
-    CountedGroups, DeadGroup, DeadLetterPage, Deaths, FiguresFilter, FiguresSeries, MessagePage, MessageSummary, Span,
+use outbox_desk::{
+    CountedGroups, DeadGroup, DeadLetterPage, Deaths, Desk, FiguresFilter, FiguresSeries, MessagePage, MessageSummary,
+    Span,
 };
 use outbox_schema::retention::Pruned;
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{
-    Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, GROUPS, MessageSummary, Selection,
+use outbox_desk::{
+    Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Desk, GROUPS, MessageSummary, Selection,
 };
-use outbox_schema::{Database, Desk};
+use outbox_schema::Database;
 
 use super::caches::Shown;
 use super::deaths::Axis;
@@ -44,7 +44,7 @@ pub(super) async fn list(
     let lists = !asked.is_empty();
     let search = move || async move {
         let groups = database.dead_groups(&Selection::Filter(filter.clone())).await?;
-        let deaths = database.deaths(&filter, &groups).await?;
+        let deaths = outbox_desk::deaths(&database, &filter, &groups).await?;
         let letters = if lists { Some(database.dead_letters(&filter, &halting, after, PAGE).await?) } else { None };
         let examples = examples(&database, &groups).await?;
         Ok(Arc::new(Shown { groups, examples, deaths, letters }))
@@ -84,7 +84,7 @@ pub(super) async fn examples(
     if ids.is_empty() {
         return Ok(BTreeMap::new());
     }
-    Ok(database.summaries(&ids).await?.into_iter().map(|message| (message.id, message)).collect())
+    Ok(outbox_desk::summaries(database, &ids).await?.into_iter().map(|message| (message.id, message)).collect())
 }
 
 fn sum(groups: &[DeadGroup]) -> u64 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use maud::Markup;
-use outbox_schema::desk::{DeadGroup, Deaths};
+use outbox_desk::{DeadGroup, Deaths};
 
 use super::charts::small;
 use super::parts::number;

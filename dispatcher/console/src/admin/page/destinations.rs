@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{DestinationEntry, HeldUp, PausedDestination};
-use outbox_schema::{Desk, PauseKind};
+use outbox_desk::{Desk, DestinationEntry, HeldUp, PausedDestination};
+use outbox_schema::PauseKind;
 use serde::Deserialize;
 
 use super::fields::{AUTHOR, Asked, Fields, NoFields, Sent};
@@ -214,7 +214,7 @@ fn resume_form(visit: &Visit, entry: Option<&DestinationEntry>) -> Markup {
 
 /// The page of one destination or channel.
 async fn one(reception: &Reception, visit: &Visit, name: &str) -> Result<Response, Problem> {
-    let entry = reception.office.database.destination(name).await?;
+    let entry = outbox_desk::destination(&reception.office.database, name).await?;
     let (polls, now) = (reception.shown.destinations.polls(), reception.shown.destinations.of(name));
     let of = name.to_owned();
     let waiting = reception.office.schedule.ask(move |schedule| schedule.waiting_for(&of)).await;

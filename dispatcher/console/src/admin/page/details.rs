@@ -1,7 +1,7 @@
 //! The details of an entry of the audit, in words.
 
 use maud::{Markup, html};
-use outbox_schema::desk::AuditEntry;
+use outbox_desk::AuditEntry;
 use serde_json::{Map, Value};
 
 use super::parts::{nothing, text};

@@ -6,8 +6,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use outbox_schema::Desk;
-use outbox_schema::desk::{AuditFilter, DeskError, InvalidTarget, ListedAudit};
+use outbox_desk::{AuditFilter, Desk, DeskError, InvalidTarget, ListedAudit};
 use serde::{Deserialize, Serialize};
 
 use super::Reception;
@@ -41,7 +40,7 @@ pub(super) async fn audit(
     let entries = all(|after| {
         let (database, filter) = (database.clone(), filter.clone());
         async move {
-            let page = sight.of_audit(database.audits(&filter, after, PAGE).await?);
+            let page = sight.of_audit(outbox_desk::audits(&database, &filter, after, PAGE).await?);
             Ok((page.entries, page.next))
         }
     });

@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
-use outbox_schema::desk::{Edited, HeadersBefore, MessageRecord, Revised};
-use outbox_schema::{ByHand, Desk, MessageId, Status};
+use outbox_desk::{ByHand, Desk, Edited, HeadersBefore, MessageRecord, Revised};
+use outbox_schema::{MessageId, Status};
 use serde::Deserialize;
 
 use super::Reception;

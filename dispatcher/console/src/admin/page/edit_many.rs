@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{Change, ContentEdit, MoveTarget, Outcome, Selection};
+use outbox_desk::{Change, ContentEdit, MoveTarget, Outcome, Selection};
 use serde::Deserialize;
 
 use super::caches::Shown;

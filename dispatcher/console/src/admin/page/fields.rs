@@ -177,7 +177,7 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
-    use outbox_schema::desk::MessageFilter;
+    use outbox_desk::MessageFilter;
 
     use super::*;
 

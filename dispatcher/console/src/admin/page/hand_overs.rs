@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
-use outbox_schema::desk::TermEntry;
+use outbox_desk::TermEntry;
 
 use super::charts::{Stretch, strip};
 use super::links;

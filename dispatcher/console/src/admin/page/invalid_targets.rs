@@ -3,8 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{InvalidTarget, InvalidTargetSelection};
-use outbox_schema::{ByHand, Desk};
+use outbox_desk::{ByHand, Desk, InvalidTarget, InvalidTargetSelection};
 
 use super::Reception;
 use super::dead_letters::{ALL, meant};

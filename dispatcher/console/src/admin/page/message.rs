@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{HeadersBefore, MessageRecord};
-use outbox_schema::{Database, Desk, MessageId, Status, Tags};
+use outbox_desk::{Desk, HeadersBefore, MessageRecord};
+use outbox_schema::{Database, MessageId, Status, Tags};
 
 use super::Reception;
 use super::fields::{Asked, Fields, NoFields, Sent};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{Action, MessageFilter, MessageSelection, MessageSummary};
-use outbox_schema::{Desk, MessageId, Status};
+use outbox_desk::{Action, Desk, MessageFilter, MessageSelection, MessageSummary};
+use outbox_schema::{MessageId, Status};
 
 use super::fields::{Asked, Fields, NoFields};
 use super::frame::Content;

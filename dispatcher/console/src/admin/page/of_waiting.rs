@@ -4,7 +4,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::html;
-use outbox_schema::desk::{Action, Change, MessageSelection};
+use outbox_desk::{Action, Change, MessageSelection};
 
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;

@@ -3,8 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::ByHand;
-use outbox_schema::desk::{Action, OperationEntry, OperationStatus};
+use outbox_desk::{Action, ByHand, OperationEntry, OperationStatus};
 
 use super::fields::{Asked, NoFields, Plain, Sent};
 use super::frame::Content;
@@ -28,7 +27,7 @@ pub(super) async fn list(
         Ok((NoFields {}, after)) => after,
         Err(refused) => return Ok(visit.misunderstood("Operations", html! {}, &refused)),
     };
-    let page = reception.office.database.operations(after, PAGE).await?;
+    let page = outbox_desk::operations(&reception.office.database, after, PAGE).await?;
     let body = html! {
         @if page.operations.is_empty() {
             (empty("Nobody has changed many messages at once in the last 30 days."))
@@ -74,7 +73,7 @@ pub(super) async fn show(
     Id(id): Id,
     _: Plain,
 ) -> Result<Response, Problem> {
-    let found = reception.office.database.operation(id).await?;
+    let found = outbox_desk::operation(&reception.office.database, id).await?;
     let operation = visit.sight.of_operation(found.ok_or_else(|| Problem::no_operation(id))?);
     let title = format!("Operation {id}: {}", operation.action);
     // An open one is asked for as a whole.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{Action, Change, OperationEntry, OperationStatus, Ordered, Outcome, Undoable};
+use outbox_desk::{Action, Change, OperationEntry, OperationStatus, Ordered, Outcome, Undoable};
 use outbox_schema::retention::Pruned;
 
 use super::fields::Fields;
@@ -23,9 +23,9 @@ pub(super) async fn ordered(
     sent: &Fields,
 ) -> Result<Result<Outcome, Response>, Problem> {
     let database = &reception.office.database;
-    Ok(match database.begin(change, &sent.author().into_author(), PATIENCE).await? {
+    Ok(match outbox_desk::begin(database, change, &sent.author().into_author(), PATIENCE).await? {
         Ordered::Over(done) => Ok(done),
-        Ordered::Begun(id) => match database.operation(id).await? {
+        Ordered::Begun(id) => match outbox_desk::operation(database, id).await? {
             Some(OperationEntry { status: OperationStatus::Done, result: Some(done), .. }) => Ok(done),
             Some(_) | None => Err(lead_to(&paths::operation(id))),
         },

@@ -3,8 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::Desk;
-use outbox_schema::desk::{HaltedKey, KeyCursor};
+use outbox_desk::{Desk, HaltedKey, KeyCursor};
 use serde::{Deserialize, Serialize};
 
 use super::Reception;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::desk::{
+use outbox_desk::{
     ChannelFigures, ChannelVitals, FiguresSeries, HaltedVitals, OperationStatus, PausedDestination, Span, TenantVitals,
 };
 use outbox_schema::figures::OTHERS;
@@ -64,7 +64,7 @@ pub(super) async fn show(
         reception.figures.of(&reception.office, span),
         // The same answer where the last hour is shown.
         reception.figures.of(&reception.office, Span::Hour),
-        reception.office.database.operations(None, OPERATIONS)
+        outbox_desk::operations(&reception.office.database, None, OPERATIONS)
     );
     // Where the database does not answer, others say so.
     let mut operations = operations.map(|page| page.operations).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use maud::{Markup, html};
-use outbox_schema::desk::Pace;
+use outbox_desk::Pace;
 use serde::Deserialize;
 
 use super::fields::Fields;

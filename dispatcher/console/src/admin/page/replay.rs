@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
+use outbox_desk::{Action, Change, Outcome, ReplayManner};
 use outbox_schema::MessageId;
-use outbox_schema::desk::{Action, Change, Outcome, ReplayManner};
 
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;

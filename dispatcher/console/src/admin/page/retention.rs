@@ -5,8 +5,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_schema::Desk;
-use outbox_schema::desk::{Change, RunsBy};
+use outbox_desk::{Change, Desk, RunsBy};
 use outbox_schema::retention::{Pruned, Retention};
 use serde::Deserialize;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use maud::{Markup, html};
+use outbox_desk::{Action, CountedGroups, MessageFilter, MessageGroup, MessageSelection};
 use outbox_schema::MessageId;
-use outbox_schema::desk::{Action, CountedGroups, MessageFilter, MessageGroup, MessageSelection};
 
 use super::fields::Fields;
 use super::parts::{looked_before, message, number, table, target, text, time};
@@ -62,8 +62,9 @@ pub(super) async fn counted(
     action: Action,
 ) -> Result<Option<Found<Arc<CountedGroups>>>, Problem> {
     let (database, selection) = (reception.office.database.clone(), selection(meant, action)?);
-    let count =
-        move || async move { Ok(Arc::new(database.message_groups_within(COUNTS_FOR, action, &selection).await?)) };
+    let count = move || async move {
+        Ok(Arc::new(outbox_desk::message_groups_within(&database, COUNTS_FOR, action, &selection).await?))
+    };
     let found = reception.counts.find_within(FORM_PATIENCE, meant.at(action.as_str()), count).await;
     found.map(|(groups, age)| Ok((groups?, age))).transpose()
 }

@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
+use outbox_desk::{TermEntry, TermFilter};
 use outbox_schema::TermEnd;
-use outbox_schema::desk::{TermEntry, TermFilter};
 
 use super::fields::Asked;
 use super::frame::Content;
@@ -27,7 +27,7 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(refused) => return Ok(visit.misunderstood("Terms", html! {}, &refused)),
     };
-    let page = reception.office.database.term_page(filter, after, PAGE).await?;
+    let page = outbox_desk::term_page(&reception.office.database, filter, after, PAGE).await?;
     // Without them a gap is bounded by the beginning of its term.
     let replicas = Replicas::of(&reception.office.database).await.unwrap_or_default();
     let replicas = replicas.all();

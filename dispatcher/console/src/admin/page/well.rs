@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
+use outbox_desk::{ChannelVitals, HaltedVitals, PausedDestination};
 use outbox_schema::PauseKind;
-use outbox_schema::desk::{ChannelVitals, HaltedVitals, PausedDestination};
 
 use super::fields::Fields;
 use super::links::destination;

@@ -1,7 +1,7 @@
 //! How the messages went that a redrive or a replay sent: the first of them, as they are now.
 
 use maud::{Markup, html};
-use outbox_schema::desk::{MessageSummary, Outcome};
+use outbox_desk::{MessageSummary, Outcome};
 use outbox_schema::{MessageId, Status};
 
 use super::parts::{Tone, message, state};
@@ -22,9 +22,9 @@ pub(super) async fn how_they_went(
     let ids: Vec<_> = done.first.iter().map(|sent| sent.id).take(NAMED).collect();
     let Some(operation) = done.audit_id.filter(|_| !ids.is_empty()) else { return Ok(html! {}) };
     let database = &reception.office.database;
-    let now = database.summaries(&ids).await?;
+    let now = outbox_desk::summaries(database, &ids).await?;
     // Without a row there is no page to ask.
-    let keeps_up = keeps_up && database.operation(operation).await?.is_some();
+    let keeps_up = keeps_up && outbox_desk::operation(database, operation).await?.is_some();
     let asks = |value: &'static str| keeps_up.then_some(value);
     let found = |id: &MessageId| now.iter().find(|message| message.id == id.0);
     Ok(html! {

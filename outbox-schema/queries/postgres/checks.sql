@@ -1,0 +1,37 @@
+-- name: encrypted
+SELECT 'cipher'::text, coalesce(cipher, '')::text FROM pg_catalog.pg_stat_ssl WHERE pid = pg_catalog.pg_backend_pid()
+
+-- name: mistakes
+-- What the newest messages show of mistakes: payloads encoded twice, times of another zone, times to come.
+WITH newest AS (
+    SELECT payload, available_at, created_at, attempts FROM outbox ORDER BY id DESC LIMIT 1000
+), seen AS (
+    SELECT jsonb_typeof(payload) = 'string' AND left(ltrim(payload #>> '{}', E' \t\r\n'), 1) IN ('{', '[') AS encoded_twice,
+           CASE WHEN attempts = 0 AND isfinite(available_at) AND isfinite(created_at)
+                THEN extract(epoch FROM available_at - created_at)::bigint END AS delay,
+           created_at > now() + interval '1 minute' AS in_future
+    FROM newest
+)
+SELECT count(*) AS looked_at, count(*) FILTER (WHERE encoded_twice) AS encoded_twice,
+       count(*) FILTER (WHERE delay < -60 OR delay BETWEEN 3540 AND 50460 AND (delay + 60) % 3600 <= 120) AS whole_hours,
+       count(*) FILTER (WHERE in_future) AS in_future
+FROM seen
+
+-- name: rights
+-- Which of the rights in the lists the role lacks, by their place: kinds, names, privileges, and columns, where a right is to one. What
+-- is not there is no matter of rights.
+SELECT wanted.place
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS wanted (kind, object, privilege, col, place)
+CROSS JOIN (SELECT relnamespace AS schema FROM pg_class WHERE oid = to_regclass('outbox_meta')) AS ours
+WHERE NOT coalesce(CASE wanted.kind
+    WHEN 'schema' THEN has_schema_privilege(ours.schema, wanted.privilege)
+    WHEN 'table' THEN (
+        SELECT CASE wanted.col
+            WHEN '' THEN has_table_privilege(t.oid, wanted.privilege)
+            ELSE has_column_privilege(
+                t.oid, (SELECT attnum FROM pg_attribute WHERE attrelid = t.oid AND attname = wanted.col), wanted.privilege)
+        END FROM pg_class t WHERE t.relnamespace = ours.schema AND t.relname = wanted.object)
+    ELSE (SELECT bool_and(has_function_privilege(oid, wanted.privilege))
+          FROM pg_proc WHERE pronamespace = ours.schema AND proname = wanted.object)
+END, TRUE)
+ORDER BY wanted.place
