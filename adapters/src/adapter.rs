@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use outbox_schema::Outcome;
+use outbox_store::Outcome;
 
 use crate::witness::Witness;
 

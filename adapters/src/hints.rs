@@ -2,7 +2,7 @@
 //! there is a new message.
 
 use async_trait::async_trait;
-use outbox_schema::store::Wakeups;
+use outbox_store::store::Wakeups;
 
 use crate::LeaseError;
 

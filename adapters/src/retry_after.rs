@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use hyper::header::{HeaderMap, RETRY_AFTER};
-use outbox_schema::Outcome;
+use outbox_store::Outcome;
 
 use crate::adapter::RETRY_AFTER_MAX;
 

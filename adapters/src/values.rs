@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_schema::OutcomeTarget;
+use outbox_store::OutcomeTarget;
 
 use crate::http::{Auth, Secret};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Adapter;
-use outbox_schema::{ChannelTerms, DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
+use outbox_store::{ChannelTerms, DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
 
 use outbox_config::OutcomeTargets;
 

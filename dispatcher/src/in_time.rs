@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use outbox_schema::database::STATEMENT_LIMIT;
-use outbox_schema::destination::{Aside, BroughtBack, ByHandChange, DestinationState, Look};
-use outbox_schema::mark::MarkReport;
-use outbox_schema::store::due::{
+use outbox_schema::MessageId;
+use outbox_store::database::STATEMENT_LIMIT;
+use outbox_store::destination::{Aside, BroughtBack, ByHandChange, DestinationState, Look};
+use outbox_store::mark::MarkReport;
+use outbox_store::store::due::{
     DueRows, Header, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
 };
-use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
-use outbox_schema::{
-    ChannelTerms, ClaimId, DestinationStore, Epoch, Holder, Mark, Message, MessageId, Shard, Store, StoreError,
-    TermEnd, TermId, WalkStart,
+use outbox_store::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use outbox_store::{
+    ChannelTerms, ClaimId, DestinationStore, Epoch, Holder, Mark, Message, Shard, Store, StoreError, TermEnd, TermId,
+    WalkStart,
 };
 
 /// How much longer than a lease an answer may take. A fleet should be at work again about as soon after the loss of its

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::retention::{BEGINNING, Overdue, Pruned, Pruning, Retention, Stretch};
-use outbox_schema::{MessageId, QueryError};
+use outbox_schema::MessageId;
+use outbox_store::QueryError;
+use outbox_store::retention::{BEGINNING, Overdue, Pruned, Pruning, Retention, Stretch};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -201,7 +202,7 @@ mod tests {
 
     use async_trait::async_trait;
     use opentelemetry_sdk::Resource;
-    use outbox_schema::{Shard, Status, TermEnd};
+    use outbox_store::{Shard, Status, TermEnd};
 
     use super::*;
     use crate::fixtures::{SteppedClock, term_of};

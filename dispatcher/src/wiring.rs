@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use outbox_adapters::{ChannelSetup, Hints, Lease, RedisHints, RedisLease, RedisLink, SetupError, TableLease};
-use outbox_schema::{ConnectOptions, Database, DeliveryRecord, InDoubtPolicy, Lineages, OnDeadOrdered, Retention};
+use outbox_store::{ConnectOptions, Database, DeliveryRecord, InDoubtPolicy, Lineages, OnDeadOrdered, Retention};
 
 use crate::destinations::{Limits, RateLimit};
 use crate::poller::channels::{Channel, Retry};

@@ -1,7 +1,7 @@
-//! SQL in files: `queries/DIALECT/SUBJECT.sql`, and `migrations/DIALECT/NAME.sql`. A statement of the former stands behind a line
-//! `-- name: NAME`, and is found while the program is compiled: a name that is not there does not compile.
+//! SQL in files: `queries/DIALECT/SUBJECT.sql`. A statement stands behind a line `-- name: NAME`, and is found while the program is
+//! compiled: a name that is not there does not compile.
 //!
-//! A package has its own files of statements. It lists them with `files!`, in a module `queries` at its root. There the macros look
+//! A package has its own files of statements. It lists them with `files!`, in a module `queries` at its root. There `query!` looks
 //! for what is named.
 
 const HEADING: &str = "-- name: ";
@@ -88,7 +88,7 @@ pub const fn as_text(bytes: &[u8]) -> &str {
 
 /// Lists the files of a package. Each is read once, into memory that all its texts share. An application reads those of its
 /// database.
-#[cfg_attr(feature = "dispatcher", macro_export)]
+#[macro_export]
 macro_rules! files {
     ($($(#[$when:meta])? $dialect:literal: $($subject:literal)+;)+) => {
         /// The text of `DIALECT/SUBJECT/NAME`.
@@ -116,15 +116,15 @@ macro_rules! files {
 }
 files! {
     #[cfg(feature = "postgres")]
-    "postgres": "alerts" "checks" "destinations" "due" "enqueue" "figures" "migrate" "poller" "retention";
+    "postgres": "enqueue";
     #[cfg(feature = "mysql")]
-    "mysql": "alerts" "checks" "destinations" "due" "enqueue" "figures" "migrate" "poller" "retention";
+    "mysql": "enqueue";
     #[cfg(feature = "sqlite")]
-    "sqlite": "alerts" "checks" "destinations" "due" "enqueue" "figures" "migrate" "poller" "retention";
+    "sqlite": "enqueue";
 }
 
 /// The statement `"DIALECT/SUBJECT/NAME"`; or two, of which the second goes on where the first ends.
-#[cfg_attr(feature = "dispatcher", macro_export)]
+#[macro_export]
 #[allow(clippy::crate_in_macro_def, reason = "the statements are those of the package that asks")]
 macro_rules! query {
     ($path:expr) => {
@@ -139,59 +139,11 @@ macro_rules! query {
     };
 }
 
-/// The text of one file of this package, without its ending.
-macro_rules! sql_file {
-    ($($part:expr),+) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $($part,)+ ".sql"))
-    };
-}
-
-/// The three texts of `FOLDER/DIALECT/NAME.sql`.
-macro_rules! dialects {
-    ($folder:literal, $name:literal) => {
-        $crate::statement::Statement {
-            postgres: sql_file!($folder, "/postgres/", $name),
-            mysql: sql_file!($folder, "/mysql/", $name),
-            sqlite: sql_file!($folder, "/sqlite/", $name),
-        }
-    };
-}
-
-/// A statement of a step that PostgreSQL has in a function: `"SUBJECT/NAME"`.
-macro_rules! step {
-    ($name:literal) => {
-        $crate::statement::Statement {
-            postgres: $crate::statement::IN_A_FUNCTION,
-            mysql: query!(concat!("mysql/", $name)),
-            sqlite: query!(concat!("sqlite/", $name)),
-        }
-    };
-}
-
-/// A statement in three dialects: `"SUBJECT/NAME"`, or two of which the second goes on where the first ends.
-#[cfg_attr(feature = "dispatcher", macro_export)]
-macro_rules! statement {
-    ($($name:literal),+) => {
-        $crate::statement::Statement {
-            postgres: $crate::query!($(concat!("postgres/", $name)),+),
-            mysql: $crate::query!($(concat!("mysql/", $name)),+),
-            sqlite: $crate::query!($(concat!("sqlite/", $name)),+),
-        }
-    };
-}
-
 #[cfg(test)]
 mod tests {
     #[test]
     fn a_statement_is_all_from_its_name_to_the_empty_line_before_the_next() {
         let found = super::statements("-- name: ab\nSELECT 1\n\n-- name: a\n-- Why -- name: c\nSELECT\n  2\n");
         assert_eq!(found[..3], [("a", "-- Why -- name: c\nSELECT\n  2\n"), ("ab", "SELECT 1\n"), ("", "")]);
-    }
-
-    #[test]
-    fn the_second_of_two_goes_on_where_the_first_ends() {
-        let (shown, look) = (query!("mysql/due/shown"), query!("mysql/due/look"));
-        assert_eq!(query!("mysql/due/shown", "mysql/due/look"), format!("{shown}{look}"));
-        assert!(shown.ends_with('\n'), "{shown}");
     }
 }

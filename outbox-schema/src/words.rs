@@ -35,11 +35,7 @@ fn of_tls(text: String) -> String {
                 and sslcert (ssl-cert), and a private key without a password in that of sslkey (ssl-key), each with its line breaks"
             .to_owned();
     }
-    #[cfg(feature = "dispatcher")]
-    if let Some(words) = crate::tls::own_authority(&text, crate::tls::NO_AUTHORITY) {
-        return words;
-    }
-    text
+    own_authority(&text, NO_AUTHORITY).unwrap_or(text)
 }
 
 /// The same of an error that may be one of sqlx.
@@ -54,6 +50,21 @@ pub fn said(error: Option<&sqlx::Error>) -> &'static str {
         Some(_) | None => "did not answer",
     }
 }
+
+/// The words in place of `text`, where rustls refused a server for a certificate that is an authority. `cure` is what to do where the
+/// certificate signs itself.
+pub fn own_authority(text: &str, cure: &str) -> Option<String> {
+    text.contains("CaUsedAsEndEntity").then(|| {
+        format!(
+            "the server's certificate is itself an authority's (CA:TRUE), as that of `openssl req -x509` is: {cure}"
+        )
+    })
+}
+
+/// What to do where no setting can name the certificate of a server as its own authority.
+pub const NO_AUTHORITY: &str = "give the server one that is none, by `openssl req -x509 … -addext \
+    basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:HOST`, or one that an authority has signed (docs/deploy.md, \
+    \"Certificates of your own\")";
 
 #[cfg(test)]
 mod tests {

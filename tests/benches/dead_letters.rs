@@ -21,7 +21,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use outbox_desk::{Author, ByHand, Change, ContentEdit, DeadLetterFilter, Desk, Moment, Pace, Selection, UNWATCHED};
-use outbox_schema::{ConnectOptions, Database, DeadReason};
+use outbox_store::{ConnectOptions, Database, DeadReason};
 use outbox_tests::changes::Unfollowed;
 use outbox_tests::receiver::Receiver;
 use outbox_tests::{outbox_binary, servers};

@@ -19,7 +19,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use outbox_desk::{DeadLetterFilter, Desk, MessageFilter};
-use outbox_schema::{ConnectOptions, Database, NewMessage, enqueue_all};
+use outbox_schema::{NewMessage, enqueue_all};
+use outbox_store::{ConnectOptions, Database};
 use outbox_tests::receiver::Receiver;
 use outbox_tests::{outbox_binary, servers};
 use rustix::process::{Pid, Signal, kill_process};

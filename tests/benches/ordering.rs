@@ -16,7 +16,7 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_schema::{
+use outbox_store::{
     AttemptRecord, ChannelTerms, ClaimId, ConnectOptions, Database, Epoch, Holder, Mark, Message, OnDeadOrdered, Shard,
     TermId, Verdict,
 };

@@ -18,7 +18,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use outbox_schema::{ConnectOptions, Database};
+use outbox_store::{ConnectOptions, Database};
 use outbox_tests::{outbox_binary, servers};
 use sqlx::AssertSqlSafe;
 use tempfile::TempDir;

@@ -19,8 +19,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use outbox_desk::{Author, ByHand, Change, UNWATCHED};
-use outbox_schema::retention::BEGINNING;
-use outbox_schema::{ConnectOptions, Database, Pruning, Retention};
+use outbox_store::retention::BEGINNING;
+use outbox_store::{ConnectOptions, Database, Pruning, Retention};
 use outbox_tests::receiver::Receiver;
 use outbox_tests::{outbox_binary, servers};
 use rustix::process::{Pid, Signal, kill_process};

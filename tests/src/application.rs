@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use outbox_schema::{Database, Dialect};
+use outbox_store::{Database, Dialect};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;

@@ -1,7 +1,7 @@
 //! The statements of `queries/DIALECT/SUBJECT.sql`, as the files have them.
 
 /// The folders of these files.
-pub const FOLDERS: [&str; 2] = ["outbox-schema/queries", "outbox-schema/desk/queries"];
+pub const FOLDERS: [&str; 3] = ["outbox-schema/queries", "outbox-schema/store/queries", "outbox-schema/desk/queries"];
 
 /// The names and texts of a file, in its order.
 pub fn statements(file: &str) -> Vec<(String, String)> {

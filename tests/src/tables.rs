@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use outbox_schema::{ConnectOptions, Database};
+use outbox_store::{ConnectOptions, Database};
 use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;

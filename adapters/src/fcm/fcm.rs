@@ -13,7 +13,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use outbox_schema::{DeadReason, FcmTarget, Outcome, Scope, plain_name};
+use outbox_schema::{FcmTarget, plain_name};
+use outbox_store::{DeadReason, Outcome, Scope};
 use tokio::time::Instant;
 use url::Url;
 

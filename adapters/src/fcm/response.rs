@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
-use outbox_schema::{DeadReason, FcmTarget, Identity, Outcome, Scope};
+use outbox_schema::FcmTarget;
+use outbox_store::{DeadReason, Identity, Outcome, Scope};
 use serde_json::Value;
 
 use crate::adapter::About;

@@ -19,7 +19,7 @@ use crate::transport::network::resolver::Resolver;
 use crate::transport::network::tls::Tls;
 use crate::transport::network::{Guard, port_of};
 use async_trait::async_trait;
-use outbox_schema::{DeadReason, Outcome};
+use outbox_store::{DeadReason, Outcome};
 use tokio::time::{Instant, timeout};
 use url::Url;
 

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use hyper::header::LOCATION;
-use outbox_schema::{DeadReason, Identity, Outcome};
+use outbox_store::{DeadReason, Identity, Outcome};
 use url::Url;
 
 use super::rules::Rules;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_schema::{Holder, Shard};
+use outbox_store::{Holder, Shard};
 
 /// The expiring right to poll a shard of one outbox.
 ///

@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_schema::session::Session;
-use outbox_schema::{Database, Holder, Shard};
+use outbox_store::session::Session;
+use outbox_store::{Database, Holder, Shard};
 use sqlx::{Executor, MySqlConnection, MySqlPool, PgPool, Pool, SqlitePool};
 
 use super::{Held, Lease, LeaseError};

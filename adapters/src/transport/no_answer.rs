@@ -1,7 +1,7 @@
 //! Why there is no answer.
 
 use hyper::StatusCode;
-use outbox_schema::{DeadReason, Outcome};
+use outbox_store::{DeadReason, Outcome};
 use tokio::time::Instant;
 
 use crate::adapter::Answer;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use outbox_adapters::fcm::{FcmChannel, Settings};
 use outbox_adapters::{Adapter, Delivery, TlsRoots};
-use outbox_schema::{DeadReason, FcmTarget, Outcome, Scope};
+use outbox_schema::FcmTarget;
+use outbox_store::{DeadReason, Outcome, Scope};
 use serde_json::{Value, json};
 
 use crate::http::networks;

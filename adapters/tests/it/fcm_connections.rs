@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 use hyper::{Request, Response};
 use outbox_adapters::fcm::{FcmChannel, Settings};
 use outbox_adapters::{Adapter, Answer};
-use outbox_schema::Outcome;
+use outbox_store::Outcome;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_adapters::{About, Adapter};
-use outbox_schema::{DeadReason, Identity, Outcome, Scope};
+use outbox_store::{DeadReason, Identity, Outcome, Scope};
 use serde_json::{Value, json};
 
 use crate::fcm::{Fcm, delivery};

@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 use outbox_adapters::adapter::Answer;
 use outbox_adapters::http::HttpChannel;
 use outbox_adapters::{Adapter, adapter};
-use outbox_schema::Outcome;
+use outbox_store::Outcome;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;

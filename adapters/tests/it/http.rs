@@ -11,7 +11,7 @@ use outbox_adapters::http::{
 };
 use outbox_adapters::{Adapter, Delivery, TlsRoots};
 use outbox_schema::origin::column;
-use outbox_schema::{DeadReason, Outcome};
+use outbox_store::{DeadReason, Outcome};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::stand_in::{Reply, StandIn, reply};

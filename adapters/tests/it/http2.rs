@@ -9,7 +9,7 @@ use h2::server::{Connection, SendResponse};
 use hyper::body::Bytes;
 use outbox_adapters::Adapter;
 use outbox_adapters::http::{HttpChannel, Settings};
-use outbox_schema::Outcome;
+use outbox_store::Outcome;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::server::TlsStream;

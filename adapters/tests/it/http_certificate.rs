@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use outbox_adapters::http::{HttpChannel, Settings};
 use outbox_adapters::{Adapter, TlsRoots};
-use outbox_schema::{DeadReason, Outcome};
+use outbox_store::{DeadReason, Outcome};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -168,7 +168,7 @@ async fn a_certificate_without_rights_is_a_refused_credential_where_that_has_one
     let answer = channel(&settings(&server.url(), Some(&identity)), LONG, false).deliver(delivery(&target)).await;
     assert_eq!(
         answer.outcome,
-        Outcome::Refused { not_before: None, identity: outbox_schema::Identity::Credential },
+        Outcome::Refused { not_before: None, identity: outbox_store::Identity::Credential },
         "{answer:?}"
     );
     let answer = channel(&settings("", Some(&identity)), LONG, false).deliver(delivery(&target)).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use outbox_adapters::http::{Auth, AuthTo, HttpChannel, Settings, Targets};
 use outbox_adapters::{Adapter, Delivery};
-use outbox_schema::{DeadReason, Outcome};
+use outbox_store::{DeadReason, Outcome};
 
 use crate::http::{channel, delivery, literal, loopback, networks};
 use crate::stand_in::{StandIn, reply};

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use outbox_adapters::Adapter;
 use outbox_adapters::http::{HttpChannel, Settings};
-use outbox_schema::{DeadReason, Outcome};
+use outbox_store::{DeadReason, Outcome};
 use serde_json::json;
 
 use crate::http::{channel, delivery, headers, literal, loopback};

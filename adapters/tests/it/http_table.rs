@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use outbox_adapters::http::{Auth, AuthTo, HttpChannel, Settings, Statuses};
 use outbox_adapters::{About, Adapter};
-use outbox_schema::{DeadReason, Identity, Outcome};
+use outbox_store::{DeadReason, Identity, Outcome};
 
 use crate::http::{channel, delivery, literal, loopback};
 use crate::stand_in::{StandIn, reply};

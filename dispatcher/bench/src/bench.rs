@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use outbox_config::{Config, LeaseProvider};
 use outbox_console::text::with_causes;
 use outbox_dispatcher::signals::stopped;
-use outbox_schema::Dialect;
+use outbox_store::Dialect;
 use url::Url;
 
 use super::grounds::Grounds;

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_schema::Database;
+use outbox_store::Database;
 use serde::Serialize;
 use sqlx::{MySqlPool, PgPool};
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, bail};
-use outbox_schema::{ConnectOptions, DEFAULT_ENVIRONMENT, Database, Dialect};
+use outbox_store::{ConnectOptions, DEFAULT_ENVIRONMENT, Database, Dialect};
 use sqlx::AssertSqlSafe;
 use sqlx::sqlite::SqliteConnectOptions;
 use tempfile::TempDir;

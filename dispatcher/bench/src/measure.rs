@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use outbox_console::text::Advance;
-use outbox_schema::Database;
+use outbox_store::Database;
 
 use super::Plan;
 use super::counters::Counters;

@@ -1,6 +1,6 @@
 //! The report of a bench: the figures, the reference of each, and whether each reaches its goal.
 
-use outbox_schema::Dialect;
+use outbox_store::Dialect;
 use serde::Serialize;
 
 use super::number::float;

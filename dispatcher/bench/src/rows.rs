@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use outbox_console::text::Advance;
-use outbox_schema::{Database, Dialect};
+use outbox_store::{Database, Dialect};
 use sqlx::AssertSqlSafe;
 
 /// The rows of one statement. The statement must end before the server's time limit, also on a slow disk.

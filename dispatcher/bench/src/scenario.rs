@@ -1,7 +1,7 @@
 //! The scenarios, their sizes and their goals. The goals stand here and nowhere else.
 
 use clap::ValueEnum;
-use outbox_schema::Dialect;
+use outbox_store::Dialect;
 use serde::Serialize;
 
 /// Something that is measured in one go.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use outbox_desk::{DeadLetterFilter, Desk, DeskError, MessageFilter, Moment, Selection};
-use outbox_schema::{Database, Status};
+use outbox_store::{Database, Status};
 
 use outbox_console::text::to_the_second;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 use outbox_desk::{Change, Preview, RunsBy};
-use outbox_schema::retention::Retention;
+use outbox_store::retention::Retention;
 
 use super::changes::{make, pruned, would};
 use super::session::{AuthorArgs, OutboxAccess, Purpose, confirmed};

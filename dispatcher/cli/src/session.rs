@@ -9,8 +9,9 @@ use anyhow::Context;
 use clap::Args;
 use outbox_adapters::Lease;
 use outbox_desk::{Author, ByHand, Desk, DeskError};
-use outbox_schema::migrate::{Meta, SchemaState};
-use outbox_schema::{DEFAULT_ENVIRONMENT, Database, MessageId, Role, Store};
+use outbox_schema::MessageId;
+use outbox_store::migrate::{Meta, SchemaState};
+use outbox_store::{DEFAULT_ENVIRONMENT, Database, Role, Store};
 use uuid::Uuid;
 
 use crate::client::Replica;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use outbox_adapters::Lease;
 use outbox_config::Config;
 use outbox_dispatcher::wiring;
-use outbox_schema::{ConnectError, Database, Lineages, Meta, SchemaError, Store};
+use outbox_store::{ConnectError, Database, Lineages, Meta, SchemaError, Store};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;

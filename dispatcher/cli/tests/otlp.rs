@@ -16,7 +16,7 @@ use outbox_adapters::Answer;
 use outbox_dispatcher::metrics::{Metrics, Name};
 use outbox_dispatcher::telemetry::{self, LogFormat, Settings, Telemetry, spans};
 use outbox_schema::enqueue::trace;
-use outbox_schema::{Epoch, Message, Outcome, Shard};
+use outbox_store::{Epoch, Message, Outcome, Shard};
 use prost::Message as _;
 use tracing::Dispatch;
 

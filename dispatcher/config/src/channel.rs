@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::ChannelSettings;
-use outbox_schema::{DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
+use outbox_store::{DeliveryRecord, InDoubtPolicy, OnDeadOrdered};
 
 use super::outcome_targets::OutcomeTargets;
 

@@ -1,6 +1,6 @@
 //! The forms of `database.url`. Errors never repeat the URL, which may hold a password.
 
-use outbox_schema::url_forms::{names_several_hosts, with_host};
+use outbox_store::url_forms::{names_several_hosts, with_host};
 use url::Url;
 
 use super::{Dialect, url_parameters};

@@ -44,7 +44,7 @@ pub use channel::{ChannelConfig, RetryConfig};
 pub use check::is_on_loopback;
 pub use config::Config;
 pub use lease_times::{LeaseTimes, campaign_interval};
-pub use outbox_schema::Dialect;
+pub use outbox_store::Dialect;
 pub use outcome_targets::OutcomeTargets;
 pub use problem::{ConfigError, Problem};
 pub use schema::schema;

@@ -1,6 +1,6 @@
 //! Where the outcomes of a channel are told.
 
-use outbox_schema::{OutcomeTarget, Verdict};
+use outbox_store::{OutcomeTarget, Verdict};
 
 /// Where the outcomes of a channel are told, each by a message of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use hyper::header::HeaderName;
-use outbox_schema::Dialect;
+use outbox_store::Dialect;
 
 use super::secret::{SecretText, SecretUrl};
 

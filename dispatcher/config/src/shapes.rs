@@ -6,7 +6,8 @@ use std::time::Duration;
 use hyper::header::HeaderName;
 use outbox_adapters::shape::{Shape, Shapes, Text, words};
 use outbox_adapters::{BASE_URL, REDIS_URL, base_url, check_redis_url};
-use outbox_schema::{DeliveryRecord, InDoubtPolicy, OnDeadOrdered, environment, plain_name};
+use outbox_schema::plain_name;
+use outbox_store::{DeliveryRecord, InDoubtPolicy, OnDeadOrdered, environment};
 use url::Url;
 
 use super::alerts::{AlertFormat, DeadRate};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use outbox_adapters::http::{Auth, IdempotencyKey, check_header};
-use outbox_schema::{OutcomeTarget, TargetTemplate, TemplateError};
+use outbox_store::{OutcomeTarget, TargetTemplate, TemplateError};
 use toml::{Table, Value};
 
 use super::secret::{parse as secret, plain};

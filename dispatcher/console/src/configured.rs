@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_desk::{ChannelRunsBy, RetentionRunsBy, RunsBy};
-use outbox_schema::OnDeadOrdered;
 use outbox_schema::origin::origin;
+use outbox_store::OnDeadOrdered;
 
 use outbox_config::{ChannelConfig, Config};
 use outbox_config::{LeaseTimes, campaign_interval};

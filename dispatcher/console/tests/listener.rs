@@ -25,7 +25,7 @@ use outbox_dispatcher::metrics::{Metrics, Name};
 use outbox_dispatcher::poller::hints::HintListener;
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
 use outbox_dispatcher::telemetry::{self, LogFormat, Settings};
-use outbox_schema::{ConnectOptions, Shard};
+use outbox_store::{ConnectOptions, Shard};
 use reqwest::header::HeaderValue;
 use reqwest::{Client, Method, Response, StatusCode};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -116,8 +116,8 @@ async fn office() -> Office {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}/empty.db", folder.path().display());
     let options = ConnectOptions { url: &url, schema: None, connections: 1 };
-    let database = outbox_schema::Database::connect(&options).await.unwrap();
-    let outbox_schema::Database::Sqlite(pool) = database.clone() else { panic!("{url} is no SQLite") };
+    let database = outbox_store::Database::connect(&options).await.unwrap();
+    let outbox_store::Database::Sqlite(pool) = database.clone() else { panic!("{url} is no SQLite") };
     let ttl = Duration::from_secs(10);
     let lease = LeaseTimes { ttl, term: ttl, campaign_interval: ttl };
     let config = Config::load(&Sources::default()).unwrap();
@@ -127,7 +127,7 @@ async fn office() -> Office {
         started: Arc::new(config.clone()),
         config: InForce::new(config),
         configured: InForce::new(Configured { channels: BTreeMap::new(), lease }),
-        retention: InForce::new(outbox_schema::Retention::default()),
+        retention: InForce::new(outbox_store::Retention::default()),
         doorbell: Doorbell::new(Arc::new(HintListener::new(Arc::default())), None),
         checks: Checks::default(),
         schedule: ScheduleNow::default(),

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use outbox_schema::{ConnectOptions, DEFAULT_ENVIRONMENT, Database};
+use outbox_store::{ConnectOptions, DEFAULT_ENVIRONMENT, Database};
 use sqlx::Connection;
 
 use self::audit::{Accounts, audit};

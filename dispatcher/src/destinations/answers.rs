@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_adapters::{About, Answer};
-use outbox_schema::{Message, Outcome, Pause, PauseKind, Scope};
+use outbox_store::{Message, Outcome, Pause, PauseKind, Scope};
 use tokio::time::Instant;
 
 use super::breaker::Sign;

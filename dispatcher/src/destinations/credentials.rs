@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use outbox_adapters::Answer;
-use outbox_schema::{Identity, Message, Outcome};
+use outbox_store::{Identity, Message, Outcome};
 use tokio::time::Instant;
 
 use super::FAR;

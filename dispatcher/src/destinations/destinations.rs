@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use outbox_schema::destination::{Aside, ByHandChange, DestinationState};
-use outbox_schema::{Message, Pause, PauseKind};
+use outbox_store::destination::{Aside, ByHandChange, DestinationState};
+use outbox_store::{Message, Pause, PauseKind};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::destination::{DestinationState, MOST_TOLD};
+use outbox_store::destination::{DestinationState, MOST_TOLD};
 use tokio::time::Instant;
 
 use super::destination::Destination;

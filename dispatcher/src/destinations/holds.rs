@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::PauseKind;
+use outbox_store::PauseKind;
 use tokio::time::Instant;
 
 /// The pauses of a destination. Where the destination bears the name of a channel, a pause of the whole channel is kept

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::destination::Look;
-use outbox_schema::{DestinationStore, StoreError, TermEnd};
+use outbox_store::destination::Look;
+use outbox_store::{DestinationStore, StoreError, TermEnd};
 use rand::seq::SliceRandom;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -237,9 +237,10 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use async_trait::async_trait;
-    use outbox_schema::destination::{Aside, BroughtBack, ByHandChange};
-    use outbox_schema::look::Place;
-    use outbox_schema::{MessageId, PauseKind, TermId};
+    use outbox_schema::MessageId;
+    use outbox_store::destination::{Aside, BroughtBack, ByHandChange};
+    use outbox_store::look::Place;
+    use outbox_store::{PauseKind, TermId};
 
     use super::*;
     use crate::fixtures::{SteppedClock, term_of};

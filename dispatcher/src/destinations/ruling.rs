@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::Pause;
+use outbox_store::Pause;
 
 /// What an attempt means for its destination.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use outbox_schema::{ClaimId, Epoch, Mark, Message, MessageId, Verdict};
+use outbox_schema::MessageId;
+use outbox_store::{ClaimId, Epoch, Mark, Message, Verdict};
 use tokio::sync::Notify;
 
 /// The rows in flight and the limits on them.

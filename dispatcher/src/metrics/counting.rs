@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use outbox_schema::figures::{Figures, OTHERS};
-use outbox_schema::{Outcome, Verdict};
+use outbox_store::figures::{Figures, OTHERS};
+use outbox_store::{Outcome, Verdict};
 
 /// The counts of the attempts of this process. Rows are written by strangers: channels that no settings have share one name.
 #[derive(Debug, Default)]
@@ -85,7 +85,7 @@ impl Counting {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::DeadReason;
+    use outbox_store::DeadReason;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use opentelemetry::KeyValue;
 
-/// All values of [`outbox_schema::Outcome::as_str`].
+/// All values of [`outbox_store::Outcome::as_str`].
 const OUTCOMES: [&str; 7] = ["delivered", "retry", "dead", "dead_target", "deferred", "in_doubt", "unsent"];
 
 /// The label sets of the configured channels.
@@ -86,7 +86,7 @@ fn outcome_labels(channel: &str, outcome: &'static str) -> [KeyValue; 2] {
 mod tests {
     use std::time::Duration;
 
-    use outbox_schema::{DeadReason, Outcome, Scope};
+    use outbox_store::{DeadReason, Outcome, Scope};
 
     use super::*;
 

@@ -14,9 +14,9 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use outbox_desk::RunsBy;
-use outbox_schema::alerts::Telling;
-use outbox_schema::retention::Pruned;
-use outbox_schema::{Connections, InDoubtPolicy, Shard, Status, TermEnd};
+use outbox_store::alerts::Telling;
+use outbox_store::retention::Pruned;
+use outbox_store::{Connections, InDoubtPolicy, Shard, Status, TermEnd};
 use prometheus::TextEncoder;
 
 use super::counting::Counting;
@@ -120,7 +120,7 @@ impl Metrics {
         self.attempts_begin_at_zero();
     }
 
-    /// An attempt of `channel` ended with `outcome` ([`outbox_schema::Outcome::as_str`]).
+    /// An attempt of `channel` ended with `outcome` ([`outbox_store::Outcome::as_str`]).
     pub fn attempt(&self, channel: &str, outcome: &'static str, duration: Option<Duration>) {
         self.channels.with_outcome(channel, outcome, |labels| self.attempts.add(1, labels));
         if let Some(duration) = duration {

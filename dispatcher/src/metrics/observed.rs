@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
 use outbox_desk::{ChannelVitals, TenantVitals, Vitals};
-use outbox_schema::{Connections, Shard, Status};
+use outbox_store::{Connections, Shard, Status};
 
 use super::Name;
 use super::bounded::bounded;

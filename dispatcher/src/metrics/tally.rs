@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use outbox_schema::Outcome;
+use outbox_store::Outcome;
 
 /// Counts attempts that ended. Reading takes nothing away.
 #[derive(Debug, Default)]

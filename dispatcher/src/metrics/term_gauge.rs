@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use outbox_schema::TermId;
+use outbox_store::TermId;
 
 /// A term of this process, read whenever the metrics are.
 pub trait TermGauge: Debug + Send + Sync {

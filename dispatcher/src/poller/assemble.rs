@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
-use outbox_schema::{DestinationStore, Lineages, Pruning, Retention, Shard, Store};
+use outbox_store::{DestinationStore, Lineages, Pruning, Retention, Shard, Store};
 use tokio::runtime;
 use tokio::sync::{Notify, mpsc, watch};
 

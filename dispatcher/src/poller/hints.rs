@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use outbox_adapters::Hints;
-use outbox_schema::Store;
-use outbox_schema::store::{HintsLost, Wakeups};
+use outbox_store::Store;
+use outbox_store::store::{HintsLost, Wakeups};
 use tokio::sync::{Notify, watch};
 
 use crate::backoff::Backoff;

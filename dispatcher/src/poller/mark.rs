@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use outbox_schema::mark::MarkReport;
-use outbox_schema::{InDoubtPolicy, Mark, MessageId, Outcome, Store, StoreError, Verdict};
+use outbox_schema::MessageId;
+use outbox_store::mark::MarkReport;
+use outbox_store::{InDoubtPolicy, Mark, Outcome, Store, StoreError, Verdict};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
@@ -372,7 +373,7 @@ fn without_foreign_texts(mark: &mut Mark) -> bool {
 mod tests {
     use super::*;
     use crate::fixtures::{SteppedClock, TermStore, mark, message, metrics};
-    use outbox_schema::ClaimId;
+    use outbox_store::ClaimId;
 
     const SLOTS: i64 = 64;
 

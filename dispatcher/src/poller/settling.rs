@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use outbox_schema::store::Settlement;
-use outbox_schema::{InDoubtPolicy, MessageId, Store, StoreError, TermEnd};
+use outbox_schema::MessageId;
+use outbox_store::store::Settlement;
+use outbox_store::{InDoubtPolicy, Store, StoreError, TermEnd};
 use tokio::sync::Notify;
 
 use crate::in_flight::InFlight;
@@ -113,8 +114,8 @@ impl Settling {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::store::{Decided, OpenedTerm};
-    use outbox_schema::{Epoch, Holder, Shard};
+    use outbox_store::store::{Decided, OpenedTerm};
+    use outbox_store::{Epoch, Holder, Shard};
 
     use super::*;
     use crate::fixtures::{SteppedClock, TermStore, metrics};
@@ -145,7 +146,7 @@ mod tests {
             opened,
             clock.clone(),
             clock.now().after(Duration::from_hours(1)),
-            outbox_schema::Lineages::default().watch(),
+            outbox_store::Lineages::default().watch(),
         );
         term.claim_answered();
         term

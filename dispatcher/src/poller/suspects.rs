@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use outbox_schema::store::Decided;
-use outbox_schema::{Mark, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Mark;
+use outbox_store::store::Decided;
 use tokio::sync::Notify;
 
 use crate::in_flight::InFlight;
@@ -124,7 +125,7 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::ClaimId;
+    use outbox_store::ClaimId;
 
     use super::*;
 

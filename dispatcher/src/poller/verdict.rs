@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::{DeadReason, Identity, InDoubtPolicy, Message, Outcome, Verdict};
+use outbox_store::{DeadReason, Identity, InDoubtPolicy, Message, Outcome, Verdict};
 
 use crate::destinations::Ruling;
 use crate::poller::channels::{Channel, Retry};
@@ -91,7 +91,7 @@ mod tests {
 
     use async_trait::async_trait;
     use outbox_adapters::{Adapter, Answer, Delivery};
-    use outbox_schema::{DeliveryRecord, OnDeadOrdered, Scope};
+    use outbox_store::{DeliveryRecord, OnDeadOrdered, Scope};
     use proptest::prelude::*;
 
     use super::*;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::{Header, Lane, MessageId, Revision};
+use outbox_schema::MessageId;
+use outbox_store::{Header, Lane, Revision};
 
 use super::Schedule;
 use super::destination::Destination;

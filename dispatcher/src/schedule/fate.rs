@@ -1,6 +1,7 @@
 //! What becomes of messages: they are claimed or refused, and marked. And what is not free to go.
 
-use outbox_schema::{Header, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Header;
 use tokio::time::Instant;
 
 use super::Schedule;

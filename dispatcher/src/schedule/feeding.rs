@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use outbox_schema::{Header, LaneLook, WalkStart};
+use outbox_store::{Header, LaneLook, WalkStart};
 use tokio::time::Instant;
 
 use super::Schedule;

@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use outbox_schema::{Header, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Header;
 use tokio::time::Instant;
 
 /// The messages in flight.

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use outbox_schema::{Header, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Header;
 
 /// A key of a channel.
 pub(super) type KeyName = (Arc<str>, Arc<str>);

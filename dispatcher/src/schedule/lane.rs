@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use outbox_schema::{Header, Lane, WalkStart};
+use outbox_store::{Header, Lane, WalkStart};
 use tokio::time::Instant;
 
 use super::ring::{Rank, StrangersTurn, Turn};

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use outbox_schema::{Header, Lane, MessageId, Revision, WalkStart};
+use outbox_schema::MessageId;
+use outbox_store::{Header, Lane, Revision, WalkStart};
 use tokio::time::Instant;
 
 use super::Schedule;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use outbox_schema::Header;
+use outbox_store::Header;
 use tokio::time::Instant;
 
 /// The order within a lane: the highest priority first, then the longest due, in microseconds of the database's clock.

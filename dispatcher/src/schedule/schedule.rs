@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use outbox_schema::{Header, Lane, MessageId, Revision};
+use outbox_schema::MessageId;
+use outbox_store::{Header, Lane, Revision};
 use slab::Slab;
 use tokio::time::Instant;
 

@@ -13,7 +13,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use outbox_schema::{Header, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Header;
 use tokio::time::Instant;
 
 use super::rooms::Capacity;

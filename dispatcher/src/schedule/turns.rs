@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::Header;
+use outbox_store::Header;
 use tokio::time::Instant;
 
 use super::Schedule;

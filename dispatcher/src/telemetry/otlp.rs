@@ -10,7 +10,7 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{
     ExporterBuildError, MetricExporter, Protocol, SpanExporter, WithExportConfig, WithHttpConfig,
 };
-use outbox_schema::tls::{NO_AUTHORITY, own_authority};
+use outbox_schema::words::{NO_AUTHORITY, own_authority};
 use tokio::runtime::Handle;
 
 use super::TelemetryError;

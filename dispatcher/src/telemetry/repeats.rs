@@ -10,7 +10,7 @@ use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use outbox_schema::fingerprint::pattern;
+use outbox_store::fingerprint::pattern;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Filter};

@@ -8,7 +8,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use outbox_schema::Shard;
+use outbox_store::Shard;
 use tracing::level_filters::LevelFilter;
 use tracing::{Dispatch, Level, Metadata};
 use tracing_subscriber::filter::{EnvFilter, FilterExt, Targets, filter_fn};

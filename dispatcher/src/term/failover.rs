@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
-use outbox_schema::{Database, Lineages, Shard, Store};
+use outbox_store::{Database, Lineages, Shard, Store};
 
 /// How long calls that were under way at a failover may still bring back a connection to the database of before.
 const CALLS_END: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use outbox_schema::SameDatabase;
+use outbox_store::SameDatabase;
 
 use crate::term::clock::{Clock, Moment};
 
@@ -56,7 +56,7 @@ fn micros(moment: Moment) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::Lineages;
+    use outbox_store::Lineages;
 
     use super::*;
     use crate::fixtures::SteppedClock;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use outbox_schema::TermEnd;
+use outbox_store::TermEnd;
 
 use crate::term::Term;
 use crate::term::watchdog::wedged_after;

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use outbox_adapters::Permit;
-use outbox_schema::store::{OpenedTerm, TermCounts};
-use outbox_schema::{Holder, Message, Outcome, SameDatabase, Shard, TermEnd, TermId};
+use outbox_store::store::{OpenedTerm, TermCounts};
+use outbox_store::{Holder, Message, Outcome, SameDatabase, Shard, TermEnd, TermId};
 use tokio_util::sync::CancellationToken;
 
 use super::clock::{Clock, Moment};
@@ -149,7 +149,7 @@ impl TermGauge for Term {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::{Epoch, Lineages};
+    use outbox_store::{Epoch, Lineages};
 
     use super::*;
     use crate::fixtures::SteppedClock;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::{Lease, LeaseError};
-use outbox_schema::database::STATEMENT_LIMIT;
-use outbox_schema::{Holder, Lineages, Shard, TermEnd};
+use outbox_store::database::STATEMENT_LIMIT;
+use outbox_store::{Holder, Lineages, Shard, TermEnd};
 
 use crate::fault_point::{self, Point};
 use crate::term::Term;
@@ -137,8 +137,8 @@ impl Watchdog {
 
 #[cfg(test)]
 mod tests {
-    use outbox_schema::Epoch;
-    use outbox_schema::store::OpenedTerm;
+    use outbox_store::Epoch;
+    use outbox_store::store::OpenedTerm;
 
     use super::*;
     use crate::fixtures::{LeaseStore, Network, SteppedClock, term_of};

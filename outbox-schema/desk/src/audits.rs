@@ -1,7 +1,8 @@
 //! The audit as a list: what people did by hand, the newest first.
 
-use outbox_schema::sql::{AnyTransaction, Value};
-use outbox_schema::{Database, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Database;
+use outbox_store::sql::{AnyTransaction, Value};
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 

@@ -1,8 +1,9 @@
 //! Cancelling one message that waits, which becomes a dead letter, `cancelled`.
 
-use outbox_schema::sql::{AnyConnection, AnyTransaction};
-use outbox_schema::store::ids_as_json;
-use outbox_schema::{Database, MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::sql::{AnyConnection, AnyTransaction};
+use outbox_store::store::ids_as_json;
+use outbox_store::{Database, Status};
 
 use super::edit::Envelope;
 use super::operation::{Standing, audit, lock_terms};

@@ -1,9 +1,10 @@
 //! The desk, on each of the databases. The statements differ by dialect; the questions and their order do not.
 
 use async_trait::async_trait;
-use outbox_schema::retention::{Pruned, Retention};
-use outbox_schema::sql::{AnyTransaction, Value, read};
-use outbox_schema::{Database, MessageId, Shard};
+use outbox_schema::MessageId;
+use outbox_store::retention::{Pruned, Retention};
+use outbox_store::sql::{AnyTransaction, Value, read};
+use outbox_store::{Database, Shard};
 
 use super::error::while_doing;
 use super::message::whole_message;

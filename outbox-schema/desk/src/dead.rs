@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::fingerprint::pattern;
-use outbox_schema::sql::{AnyConnection, AnyTransaction, Value, read};
-use outbox_schema::store::ids_as_json;
-use outbox_schema::{Database, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Database;
+use outbox_store::fingerprint::pattern;
+use outbox_store::sql::{AnyConnection, AnyTransaction, Value, read};
+use outbox_store::store::ids_as_json;
 
 use super::finding::Known;
 use super::selection::Span;

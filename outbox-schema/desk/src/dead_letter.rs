@@ -1,7 +1,7 @@
 //! A dead letter, and a page of them.
 
 use outbox_schema::MessageId;
-use outbox_schema::store::Lossy;
+use outbox_store::store::Lossy;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 

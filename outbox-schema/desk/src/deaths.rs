@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::Database;
-use outbox_schema::sql::AnyTransaction;
+use outbox_store::Database;
+use outbox_store::sql::AnyTransaction;
 
 use super::dead::{LetterPlace, Rest, Walk};
 use super::error::while_doing;

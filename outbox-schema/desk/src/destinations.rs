@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use outbox_schema::destination::bring_back_some;
-use outbox_schema::sql::{AnyConnection, AnyTransaction, Value};
-use outbox_schema::store::Lossy;
-use outbox_schema::store::{millis_i64, storable};
-use outbox_schema::{Database, PauseKind, Shard};
+use outbox_store::destination::bring_back_some;
+use outbox_store::sql::{AnyConnection, AnyTransaction, Value};
+use outbox_store::store::Lossy;
+use outbox_store::store::{millis_i64, storable};
+use outbox_store::{Database, PauseKind, Shard};
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::sql::{AnyConnection, AnyTransaction};
-use outbox_schema::store::Lossy;
-use outbox_schema::store::ids_as_json;
-use outbox_schema::{Database, InvalidMessage, MessageId, NewMessage, Status};
+use outbox_schema::{InvalidMessage, MessageId, NewMessage};
+use outbox_store::sql::{AnyConnection, AnyTransaction};
+use outbox_store::store::Lossy;
+use outbox_store::store::ids_as_json;
+use outbox_store::{Database, Status};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use outbox_schema::MessageId;
-use outbox_schema::sql::AnyConnection;
-use outbox_schema::store::ids_as_json;
+use outbox_store::sql::AnyConnection;
+use outbox_store::store::ids_as_json;
 use serde::Serialize;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! A question or a change that failed.
 
-use outbox_schema::QueryError;
+use outbox_store::QueryError;
 
 /// A question or a change that failed.
 #[derive(Debug, thiserror::Error)]

@@ -1,8 +1,9 @@
 //! The facts behind an explanation: a message, and everything that it may wait for. The dispatcher's `explain` decides
 //! what follows from the facts, and how to say it.
 
-use outbox_schema::sql::{AnyConnection, AnyTransaction, Value};
-use outbox_schema::{Database, MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::sql::{AnyConnection, AnyTransaction, Value};
+use outbox_store::{Database, Status};
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use outbox_schema::Database;
-use outbox_schema::figures::{Figures, FiguresRow, LATENCY_BOUNDS_MS};
-use outbox_schema::sql::AnyTransaction;
+use outbox_store::Database;
+use outbox_store::figures::{Figures, FiguresRow, LATENCY_BOUNDS_MS};
+use outbox_store::sql::AnyTransaction;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 

@@ -1,8 +1,8 @@
 //! Finding messages by what a customer knows of them: the target, the beginning of the key, tags, the tenant. Keys and tags are
 //! found by an index, as long as few messages have them.
 
-use outbox_schema::sql::{AnyConnection, Value};
 use outbox_schema::{MessageId, Tags};
+use outbox_store::sql::{AnyConnection, Value};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 

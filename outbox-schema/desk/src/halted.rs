@@ -5,10 +5,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use outbox_schema::sql::{AnyConnection, AnyTransaction, Value};
-use outbox_schema::store::Lossy;
-use outbox_schema::store::ids_as_json;
-use outbox_schema::{Database, MessageId, Shard};
+use outbox_schema::MessageId;
+use outbox_store::sql::{AnyConnection, AnyTransaction, Value};
+use outbox_store::store::Lossy;
+use outbox_store::store::ids_as_json;
+use outbox_store::{Database, Shard};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sqlx::FromRow;
 

@@ -1,7 +1,7 @@
 //! What of a database's settings and rights endangers messages.
 
-use outbox_schema::Database;
-use outbox_schema::sql::read;
+use outbox_store::Database;
+use outbox_store::sql::read;
 
 use super::DeskError;
 use super::error::while_doing;

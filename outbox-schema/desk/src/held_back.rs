@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use outbox_schema::sql::read;
-use outbox_schema::{Database, Dialect};
+use outbox_store::sql::read;
+use outbox_store::{Database, Dialect};
 use serde::Serialize;
 use sqlx::FromRow;
 use sqlx::error::DatabaseError;

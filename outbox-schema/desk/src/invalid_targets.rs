@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use outbox_schema::sql::{AnyConnection, AnyTransaction, Value};
-use outbox_schema::store::ids_as_json;
-use outbox_schema::{Database, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Database;
+use outbox_store::sql::{AnyConnection, AnyTransaction, Value};
+use outbox_store::store::ids_as_json;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 

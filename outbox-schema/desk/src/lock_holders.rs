@@ -1,7 +1,8 @@
 //! Sessions of others whose locks stand in the way of a poller.
 
-use outbox_schema::sql::{Value, read};
-use outbox_schema::{Database, Dialect, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::sql::{Value, read};
+use outbox_store::{Database, Dialect};
 use sqlx::FromRow;
 
 use super::error::{DeskError, while_doing};

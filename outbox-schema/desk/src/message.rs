@@ -1,7 +1,7 @@
 //! A message with all that is kept of it.
 
 use outbox_schema::MessageId;
-use outbox_schema::sql::AnyConnection;
+use outbox_store::sql::AnyConnection;
 
 use super::MessageRecord;
 use super::edit::PAYLOAD_READ;

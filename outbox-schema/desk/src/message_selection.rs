@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use outbox_schema::sql::{AnyTransaction, read};
-use outbox_schema::store::ids_as_json;
-use outbox_schema::{Database, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Database;
+use outbox_store::sql::{AnyTransaction, read};
+use outbox_store::store::ids_as_json;
 use serde::{Deserialize, Serialize};
 
 use super::dead::first_asked;

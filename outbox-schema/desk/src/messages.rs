@@ -5,10 +5,11 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use outbox_schema::sql::{AnyConnection, AnyTransaction, Value};
-use outbox_schema::store::Lossy;
-use outbox_schema::store::ids_as_json;
-use outbox_schema::{Database, MessageId, Status, Tags};
+use outbox_schema::{MessageId, Tags};
+use outbox_store::sql::{AnyConnection, AnyTransaction, Value};
+use outbox_store::store::Lossy;
+use outbox_store::store::ids_as_json;
+use outbox_store::{Database, Status};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use sqlx::FromRow;

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use outbox_schema::sql::{AnyConnection, Value};
-use outbox_schema::statement::Statement;
-use outbox_schema::store::{ids_as_json, storable};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::Status;
+use outbox_store::sql::{AnyConnection, Value};
+use outbox_store::statement::Statement;
+use outbox_store::store::{ids_as_json, storable};
 use serde::Serialize;
 
 use super::statements::{AUDIT, AUDIT_EACH, AUDIT_PART, LOCK_TERMS, NAMED, STANDING, THERE};

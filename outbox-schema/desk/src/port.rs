@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::MessageId;
-use outbox_schema::retention::{Pruned, Retention};
+use outbox_store::retention::{Pruned, Retention};
 
 use super::answers::{Cancelled, Edited};
 use super::author::Author;
@@ -22,7 +22,7 @@ use super::progress::Watch;
 use super::report::{DeadGroup, MessageRecord, TermEntry, Vitals};
 use super::selection::{Cursor, DeadLetterFilter, Selection};
 
-/// The questions that operators ask of an outbox. [`Database`](outbox_schema::Database) answers for each of the three dialects.
+/// The questions that operators ask of an outbox. [`Database`](outbox_store::Database) answers for each of the three dialects.
 /// No question writes anything.
 ///
 /// `halting` are the channels whose ordering keys halt at a dead letter, as the settings of the fleet say. A replica that is asked

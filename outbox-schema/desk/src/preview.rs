@@ -1,6 +1,6 @@
 //! What a change would do, before anything is changed.
 
-use outbox_schema::retention::Pruned;
+use outbox_store::retention::Pruned;
 use serde::Serialize;
 
 use super::message_selection::MessageGroup;

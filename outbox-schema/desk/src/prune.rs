@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use outbox_schema::retention::{BEGINNING, Pruned, Pruning, Retention, overdue_in, remove_in};
-use outbox_schema::sql::AnyConnection;
-use outbox_schema::{Database, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Database;
+use outbox_store::retention::{BEGINNING, Pruned, Pruning, Retention, overdue_in, remove_in};
+use outbox_store::sql::AnyConnection;
 
 use super::DeskError;
 use super::operation::{PAUSES, pause};

@@ -1,8 +1,8 @@
 //! Redriving makes dead letters due again.
 
 use outbox_schema::MessageId;
-use outbox_schema::sql::AnyConnection;
-use outbox_schema::store::ids_as_json;
+use outbox_store::sql::AnyConnection;
+use outbox_store::store::ids_as_json;
 use serde::{Deserialize, Serialize};
 
 use super::Pace;

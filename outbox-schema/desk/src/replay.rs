@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use outbox_schema::MessageId;
-use outbox_schema::sql::AnyConnection;
-use outbox_schema::store::ids_as_json;
+use outbox_store::sql::AnyConnection;
+use outbox_store::store::ids_as_json;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use outbox_schema::fingerprint::fnv;
-use outbox_schema::retention::Retention;
-use outbox_schema::sql::{AnyTransaction, read, write};
-use outbox_schema::{Database, SCHEMA_VERSION, TermId};
+use outbox_store::fingerprint::fnv;
+use outbox_store::retention::Retention;
+use outbox_store::sql::{AnyTransaction, read, write};
+use outbox_store::{Database, SCHEMA_VERSION, TermId};
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 

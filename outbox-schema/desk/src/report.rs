@@ -3,9 +3,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use outbox_schema::store::CRASHED;
-use outbox_schema::store::Lossy;
-use outbox_schema::{MessageId, Outcome, PauseKind};
+use outbox_schema::MessageId;
+use outbox_store::store::CRASHED;
+use outbox_store::store::Lossy;
+use outbox_store::{Outcome, PauseKind};
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 

@@ -1,8 +1,8 @@
 //! A retry makes messages due that wait: those whose attempt failed, and by their ids also those that are scheduled for later.
 
 use outbox_schema::MessageId;
-use outbox_schema::sql::AnyConnection;
-use outbox_schema::store::ids_as_json;
+use outbox_store::sql::AnyConnection;
+use outbox_store::store::ids_as_json;
 
 use super::operations::Outcome;
 use super::statements::WAITS_FOR;

@@ -5,8 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use outbox_schema::store::millis_i64;
-use outbox_schema::{DeadReason, MessageId, Tags};
+use outbox_schema::{MessageId, Tags};
+use outbox_store::DeadReason;
+use outbox_store::store::millis_i64;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::finding::{Known, said, said_if};

@@ -1,7 +1,8 @@
 //! The statements of the desk, each in three dialects.
 
-use outbox_schema::statement::Statement;
-use outbox_schema::{query, statement};
+use outbox_schema::query;
+use outbox_store::statement;
+use outbox_store::statement::Statement;
 
 pub(super) const CHANNELS: Statement = statement!("desk/channels");
 pub(super) const TENANTS: Statement = statement!("desk/tenants");

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::str::FromStr;
 
-use outbox_schema::Database;
-use outbox_schema::sql::read;
+use outbox_store::Database;
+use outbox_store::sql::read;
 use serde::{Deserialize, Serialize};
 
 use super::error::while_doing;

@@ -2,10 +2,10 @@
 //! key of an outcome.
 
 use outbox_schema::MessageId;
-use outbox_schema::migrate::read_meta;
-use outbox_schema::sql::AnyConnection;
-use outbox_schema::statement;
-use outbox_schema::statement::Statement;
+use outbox_store::migrate::read_meta;
+use outbox_store::sql::AnyConnection;
+use outbox_store::statement;
+use outbox_store::statement::Statement;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 

@@ -1,11 +1,12 @@
 //! Undoing takes back what an operation did to messages that have not been claimed or attempted since. After a redrive they are dead
 //! letters again, as before. The rows of a replay are removed.
 
-use outbox_schema::retention::{PURGE, PURGE_ATTEMPTS};
-use outbox_schema::sql::{AnyConnection, read};
-use outbox_schema::statement::Statement;
-use outbox_schema::store::ids_as_json;
-use outbox_schema::{Database, MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::retention::{PURGE, PURGE_ATTEMPTS};
+use outbox_store::sql::{AnyConnection, read};
+use outbox_store::statement::Statement;
+use outbox_store::store::ids_as_json;
+use outbox_store::{Database, Status};
 
 use super::operation::{BATCH, Operation, Standing, lock_terms};
 use super::operations::{Outcome, State};

@@ -1,7 +1,3 @@
--- name: checked
--- MySQL knows no such setting: there the mode stays as it is.
-SET SESSION sql_mode = @@sql_mode /*M!100600 , SESSION check_constraint_checks = 1 */
-
 -- name: enqueue
 -- In the order of the array: ids decide within an ordering key. Times are reckoned without the session's time zone.
 INSERT INTO outbox (idempotency_key, channel, target, payload, headers, ordering_key, priority, max_attempts,

@@ -9,5 +9,4 @@ pub mod trace;
 
 pub use connection::OutboxConnection;
 pub use enqueue::{EnqueueError, Enqueued, enqueue, enqueue_all};
-#[cfg(feature = "dispatcher")]
-pub(crate) use row::millis;
+pub use row::millis;

@@ -12,7 +12,7 @@ use crate::enqueue::new_message::{SendTime, headers_text};
 use crate::{InvalidMessage, NewMessage};
 
 /// Whole milliseconds of a duration; more than a century is a century.
-pub(crate) fn millis(duration: Duration) -> u64 {
+pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).min(100 * 366 * 86_400_000)
 }
 
@@ -52,14 +52,6 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Whether the message is delayed or expires.
-    pub(super) fn says_a_time(&self) -> bool {
-        self.due_in_ms.is_some()
-            || self.due_at_ms.is_some()
-            || self.expires_in_ms.is_some()
-            || self.expires_at_ms.is_some()
-    }
-
     pub(super) fn of(message: &'a NewMessage) -> Result<Self, InvalidMessage> {
         message.validate()?;
         let key = message.idempotency_key.as_deref().map(Cow::Borrowed);
@@ -97,6 +89,7 @@ impl<'a> Row<'a> {
 }
 
 /// The JSON array for the `enqueue` statements of MySQL and SQLite.
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
 pub(super) fn rows_as_json(rows: &[Row<'_>]) -> sqlx::Result<String> {
     serde_json::to_string(rows).map_err(|error| sqlx::Error::Encode(error.into()))
 }

@@ -4,9 +4,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use outbox_desk::{Counted, Heartbeat, Replica, RunsBy};
-use outbox_schema::{
-    ConnectOptions, Database, Dialect, EnqueueError, Enqueued, NewMessage, OutboxConnection, enqueue_all,
-};
+use outbox_schema::{EnqueueError, Enqueued, NewMessage, OutboxConnection, enqueue_all};
+use outbox_store::{ConnectOptions, Database, Dialect};
 pub(crate) use outbox_tests::application::execute;
 use outbox_tests::servers::{self, TestDatabase};
 use sqlx::{

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use outbox_schema::store::due::{ClaimTerms, DueRows, LookAndClaim};
-use outbox_schema::{
+use outbox_store::store::due::{ClaimTerms, DueRows, LookAndClaim};
+use outbox_store::{
     AttemptRecord, ChannelTerms, ClaimId, Database, DeadReason, Epoch, Holder, Mark, Message, Shard, Store, TermId,
     Verdict, WalkStart,
 };

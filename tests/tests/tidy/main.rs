@@ -13,21 +13,29 @@ use outbox_tests::queries::{FOLDERS, statements};
 const WIDTH: usize = 135;
 
 /// The packages, each after those that it may name.
-const PACKAGES: [(&str, &[&str]); 9] = [
+const PACKAGES: [(&str, &[&str]); 10] = [
     ("outbox-schema", &[]),
-    ("outbox-schema/desk", &["outbox_schema"]),
-    ("adapters", &["outbox_schema"]),
-    ("dispatcher/config", &["outbox_schema", "outbox_adapters"]),
-    ("dispatcher", &["outbox_schema", "outbox_desk", "outbox_adapters", "outbox_config"]),
-    ("dispatcher/console", &["outbox_schema", "outbox_desk", "outbox_adapters", "outbox_config", "outbox_dispatcher"]),
-    ("dispatcher/bench", &["outbox_schema", "outbox_adapters", "outbox_config", "outbox_dispatcher", "outbox_console"]),
-    ("dispatcher/demo", &["outbox_schema", "outbox_config", "outbox_dispatcher", "outbox_console"]),
+    ("outbox-schema/store", &["outbox_schema"]),
+    ("outbox-schema/desk", &["outbox_schema", "outbox_store"]),
+    ("adapters", &["outbox_schema", "outbox_store"]),
+    ("dispatcher/config", &["outbox_schema", "outbox_store", "outbox_adapters"]),
+    ("dispatcher", &["outbox_schema", "outbox_store", "outbox_desk", "outbox_adapters", "outbox_config"]),
+    (
+        "dispatcher/console",
+        &["outbox_schema", "outbox_store", "outbox_desk", "outbox_adapters", "outbox_config", "outbox_dispatcher"],
+    ),
+    (
+        "dispatcher/bench",
+        &["outbox_schema", "outbox_store", "outbox_adapters", "outbox_config", "outbox_dispatcher", "outbox_console"],
+    ),
+    ("dispatcher/demo", &["outbox_schema", "outbox_store", "outbox_config", "outbox_dispatcher", "outbox_console"]),
     ("dispatcher/cli", &ALL),
 ];
 
 /// All packages of the program but that of its command line.
-const ALL: [&str; 8] = [
+const ALL: [&str; 9] = [
     "outbox_schema",
+    "outbox_store",
     "outbox_desk",
     "outbox_adapters",
     "outbox_config",

@@ -1,7 +1,7 @@
 //! The forms of `lease.url`: one server, the sentinels that know which server is the primary, or nodes of a cluster.
 
-use outbox_schema::tls::{Tls, is_this_machine};
-use outbox_schema::url_forms::names_several_hosts;
+use outbox_store::tls::{Tls, is_this_machine};
+use outbox_store::url_forms::names_several_hosts;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use url::Url;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use outbox_schema::store::{HintsLost, Wakeups};
+use outbox_store::store::{HintsLost, Wakeups};
 use redis::RedisError;
 use redis::aio::PubSubStream;
 

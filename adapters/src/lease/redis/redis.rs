@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_schema::tls::{NO_AUTHORITY, own_authority};
-use outbox_schema::{Holder, Lineages, Shard};
+use outbox_schema::words::{NO_AUTHORITY, own_authority};
+use outbox_store::{Holder, Lineages, Shard};
 use redis::{ErrorKind, RedisError, Script, ScriptInvocation, ServerErrorKind};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use outbox_schema::tls::own_authority;
+use outbox_schema::words::own_authority;
 use rustix::net::sockopt;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use outbox_schema::{ConnectOptions, Database, Dialect};
+use outbox_store::{ConnectOptions, Database, Dialect};
 use serde::{Deserialize, Serialize};
 use sqlx::{AssertSqlSafe, MySql, QueryBuilder, Sqlite};
 use tokio::sync::mpsc;

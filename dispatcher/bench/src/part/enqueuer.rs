@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use outbox_schema::{ConnectOptions, Database, NewMessage, OutboxConnection, enqueue, enqueue_all};
+use outbox_schema::{NewMessage, OutboxConnection, enqueue, enqueue_all};
+use outbox_store::{ConnectOptions, Database};
 use serde::{Deserialize, Serialize};
 use sqlx::{AssertSqlSafe, MySqlConnection, PgConnection, SqliteConnection};
 use tracing::Subscriber;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use outbox_schema::{ConnectOptions, Database};
+use outbox_store::{ConnectOptions, Database};
 
 use super::{drain, plain_drain};
 use crate::grounds::Site;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use outbox_desk::{Action, Because, Change, Outcome, Refusal, ReplayManner, Undoable};
-use outbox_schema::retention::Pruned;
+use outbox_store::retention::Pruned;
 
 use crate::pace::{changed_of, go_on, last_due};
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use outbox_config::{ChannelConfig, Config};
 use outbox_console::text::{Cell, Page, print_as};
-use outbox_schema::InDoubtPolicy;
+use outbox_store::InDoubtPolicy;
 use serde::Serialize;
 
 #[derive(Debug, Args)]

@@ -14,7 +14,8 @@ use outbox_console::configured::nearest;
 use outbox_console::examine;
 use outbox_console::text::{Page, in_one_line, print_as};
 use outbox_dispatcher::wiring;
-use outbox_schema::{NewMessage, Outcome};
+use outbox_schema::NewMessage;
+use outbox_store::Outcome;
 use serde::Serialize;
 use uuid::Uuid;
 

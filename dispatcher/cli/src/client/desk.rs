@@ -10,7 +10,7 @@ use outbox_desk::{
     MessagePage, MessageRecord, MessageSelection, Selection, TermEntry, Vitals,
 };
 use outbox_schema::MessageId;
-use outbox_schema::retention::{Pruned, Retention};
+use outbox_store::retention::{Pruned, Retention};
 
 use super::filtered::Filtered;
 use super::{Replica, if_there};

@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::ArgValueCandidates;
 use outbox_desk::{DeadLetterFilter, Moment, Selection};
-use outbox_schema::DeadReason;
+use outbox_store::DeadReason;
 
 use crate::completions;
 use crate::known::KnownArgs;

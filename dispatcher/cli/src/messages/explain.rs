@@ -1,7 +1,8 @@
 //! `outbox messages explain`: why a message has not been sent, and why it was sent twice.
 
 use anyhow::Context;
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::Status;
 
 use super::find;
 use crate::session::OutboxAccess;

@@ -3,7 +3,8 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use outbox_desk::{MessageFilter, MessagePage, MessageSummary};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::Status;
 
 use super::filter::FilterArgs;
 use crate::nearest;

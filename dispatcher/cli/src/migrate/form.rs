@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use clap::ValueEnum;
-use outbox_schema::Dialect;
-use outbox_schema::migrate::{FUNCTIONS_VERSION, SCHEMA_VERSION, migration_statements};
+use outbox_store::Dialect;
+use outbox_store::migrate::{FUNCTIONS_VERSION, SCHEMA_VERSION, migration_statements};
 
 /// A migration tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use outbox_desk::ReplicaRow;
-use outbox_schema::migrate::{IndexBuild, Migrated, SCHEMA_VERSION, SERVES_FROM, migration_statements, migrations_sql};
-use outbox_schema::{Database, Dialect, Meta, MigrateError, SchemaState};
+use outbox_store::migrate::{IndexBuild, Migrated, SCHEMA_VERSION, SERVES_FROM, migration_statements, migrations_sql};
+use outbox_store::{Database, Dialect, Meta, MigrateError, SchemaState};
 use serde::Serialize;
 
 use crate::session::{Misuse, confirmed};

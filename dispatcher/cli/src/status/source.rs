@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use outbox_adapters::Lease;
-use outbox_schema::Database;
+use outbox_store::Database;
 
 use crate::client::Replica;
 use crate::session::OutboxAccess;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use outbox_desk::{COUNTED, HaltedKey, HaltedVitals, PausedDestination, TenantVitals, TermEntry, Vitals};
-use outbox_schema::{PauseKind, channel_name};
+use outbox_schema::channel_name;
+use outbox_store::PauseKind;
 
 use super::super::session::{OutboxAccess, Purpose};
 use super::source::Source;

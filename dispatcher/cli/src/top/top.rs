@@ -10,7 +10,7 @@ use clap::Args;
 use outbox_config::Config;
 use outbox_console::text::with_causes;
 use outbox_desk::{DeadLetterFilter, Desk, FiguresFilter, MessageFilter};
-use outbox_schema::Status as MessageStatus;
+use outbox_store::Status as MessageStatus;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::OutcomeTarget;
+use outbox_store::OutcomeTarget;
 
 use crate::OutcomeTargets;
 use crate::channel::ChannelConfig;

@@ -6,7 +6,7 @@ mod refused;
 
 use std::time::Duration;
 
-use outbox_schema::{InDoubtPolicy, OnDeadOrdered};
+use outbox_store::{InDoubtPolicy, OnDeadOrdered};
 use proptest::prelude::*;
 
 use outbox_adapters::http::{

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_desk::{DeadGroup, DeadLetterFilter, Desk, Moment, Selection};
-use outbox_schema::alerts::{AlertClaim, PollerStanding};
-use outbox_schema::{Database, DeadReason, Shard};
+use outbox_store::alerts::{AlertClaim, PollerStanding};
+use outbox_store::{Database, DeadReason, Shard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

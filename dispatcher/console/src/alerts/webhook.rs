@@ -58,7 +58,7 @@ impl Webhook {
     /// Whether what is posted, and the address, can be read on the network.
     pub(super) fn is_in_the_clear(&self) -> bool {
         let host = self.url.0.host_str().unwrap_or_default();
-        self.url.0.scheme() == "http" && !outbox_schema::tls::is_this_machine(host)
+        self.url.0.scheme() == "http" && !outbox_store::tls::is_this_machine(host)
     }
 
     /// Posts a body, and tries it again where that may help.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use outbox_adapters::Lease;
-use outbox_schema::migrate::Meta;
-use outbox_schema::mistakes::Mistakes;
-use outbox_schema::tls::Tls;
-use outbox_schema::{Database, Role, Shard};
+use outbox_store::migrate::Meta;
+use outbox_store::mistakes::Mistakes;
+use outbox_store::tls::Tls;
+use outbox_store::{Database, Role, Shard};
 
 use super::report::{CheckReport, CrashCost, Finding, FindingVerdict};
 use super::{rights, strict};

@@ -1,6 +1,6 @@
 //! The rights of the role that checks: of a replica, of a person who looks at an outbox and mends it by hand, or of an application.
 
-use outbox_schema::{Database, Dialect, QueryError, Role};
+use outbox_store::{Database, Dialect, QueryError, Role};
 
 use super::Finding;
 

@@ -1,6 +1,6 @@
 //! What a strict installation would not leave so: settings that let rows, receivers or readers do more than they must.
 
-use outbox_schema::tls::{Tls, is_this_machine};
+use outbox_store::tls::{Tls, is_this_machine};
 use url::Url;
 
 use outbox_config::{ChannelConfig, Config, LeaseProvider};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use outbox_desk::{ContentEdit, DeadGroup, Desk, DeskError, HeadersBefore, MessageRecord, Revised, Selection, Unfit};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::Status;
 
 use super::difference::difference;
 use super::difference::indented;

@@ -1,7 +1,7 @@
 //! What is kept of an attempt, in words of this folder.
 
 use outbox_desk::AttemptEntry;
-use outbox_schema::KNOWN_ALREADY;
+use outbox_store::KNOWN_ALREADY;
 
 pub(super) fn is_in_doubt(attempt: &AttemptEntry) -> bool {
     attempt.outcome == "in_doubt"

@@ -5,7 +5,8 @@
 //! The sentences say that these are unknown.
 
 use outbox_desk::{DeskError, MessageFacts};
-use outbox_schema::{Database, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Database;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

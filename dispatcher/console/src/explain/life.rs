@@ -1,7 +1,8 @@
 //! The life of a message: its recorded events, the oldest first.
 
 use outbox_desk::{AttemptEntry, AuditEntry, MessageRecord, NamingClaim};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::Status;
 
 use super::attempts::{in_time, is_in_doubt, was_fenced, was_unmarked};
 use super::words::said;

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use outbox_desk::MessageFacts;
-use outbox_schema::Status;
-use outbox_schema::payload::{is_encoded_twice, may_be_rounded};
+use outbox_store::Status;
+use outbox_store::payload::{is_encoded_twice, may_be_rounded};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -3,7 +3,8 @@
 use outbox_desk::{
     AttemptEntry, Backlog, DestinationEntry, InvalidTarget, MessageFacts, MessageRecord, PausedDestination, RunsBy,
 };
-use outbox_schema::{LONGEST_DEADLINE, MessageId, PauseKind, Status};
+use outbox_schema::MessageId;
+use outbox_store::{LONGEST_DEADLINE, PauseKind, Status};
 
 use super::attempts::was_unmarked;
 use super::said::Said;

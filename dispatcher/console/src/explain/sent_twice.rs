@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use outbox_desk::{AttemptEntry, AuditEntry, MessageFacts, MessageRecord, TermEntry};
-use outbox_schema::Status;
+use outbox_store::Status;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use outbox_desk::{MessageFacts, OutcomeMessage, ToldMessage};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::Status;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::figures::Figures;
-use outbox_schema::{Database, QueryError, Shard};
+use outbox_store::figures::Figures;
+use outbox_store::{Database, QueryError, Shard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use outbox_adapters::Lease;
 use outbox_desk::{Desk, HeldBack};
 use outbox_schema::words::words;
-use outbox_schema::{Database, Dialect, Epoch, Lineages, Meta, SCHEMA_VERSION, Shard};
+use outbox_store::{Database, Dialect, Epoch, Lineages, Meta, SCHEMA_VERSION, Shard};
 
 use crate::configured::Configured;
 use crate::health::cached::Cached;

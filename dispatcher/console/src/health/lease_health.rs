@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_adapters::{Held, Lease, LeaseError};
-use outbox_schema::{Holder, Shard};
+use outbox_store::{Holder, Shard};
 use tokio::runtime::Handle;
 
 use crate::health::answering::{Answering, Silence};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_desk::{Counted, Heartbeat, Replica, ReplicaEntry, RunsBy};
-use outbox_schema::{Database, TermId};
+use outbox_store::{Database, TermId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

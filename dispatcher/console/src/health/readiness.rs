@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_desk::HeldBack;
-use outbox_schema::Epoch;
+use outbox_store::Epoch;
 
 use crate::health::answering::Silence;
 use crate::health::vitals::Vitals;

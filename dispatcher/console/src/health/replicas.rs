@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use outbox_desk::{CurrentTerm, DeskError, RefusedSettings, ReplicaEntry, RunsBy, TermEntry};
-use outbox_schema::Database;
+use outbox_store::Database;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use outbox_adapters::{Held, Lease, LeaseError};
 use outbox_desk::{CurrentTerm, Desk, DeskError, TermEntry, Vitals};
-use outbox_schema::{Database, Shard};
+use outbox_store::{Database, Shard};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

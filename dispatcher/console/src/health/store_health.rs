@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_schema::destination::DestinationState;
-use outbox_schema::mark::MarkReport;
-use outbox_schema::store::due::{
+use outbox_schema::MessageId;
+use outbox_store::destination::DestinationState;
+use outbox_store::mark::MarkReport;
+use outbox_store::store::due::{
     DueRows, Header, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
 };
-use outbox_schema::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
-use outbox_schema::{
-    ChannelTerms, ClaimId, Epoch, Holder, Mark, Message, MessageId, Shard, Store, StoreError, TermEnd, TermId,
-    WalkStart,
+use outbox_store::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
+use outbox_store::{
+    ChannelTerms, ClaimId, Epoch, Holder, Mark, Message, Shard, Store, StoreError, TermEnd, TermId, WalkStart,
 };
 
 use crate::health::answering::{Answering, Silence};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use outbox_schema::PauseKind;
-use outbox_schema::destination::Aside;
+use outbox_store::PauseKind;
+use outbox_store::destination::Aside;
 use tokio::time::Instant;
 
 use super::{Closed, Destination, Situation, Standing};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use outbox_schema::destination::{DestinationState, Ramp};
-use outbox_schema::{Message, Pause, PauseKind};
+use outbox_store::destination::{DestinationState, Ramp};
+use outbox_store::{Message, Pause, PauseKind};
 use tokio::time::Instant;
 
 use crate::destinations::breaker::{Breaker, Sign, Turn};

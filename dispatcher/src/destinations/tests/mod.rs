@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use outbox_adapters::Answer;
-use outbox_schema::destination::{ByHandChange, DestinationState};
-use outbox_schema::{DeadReason, Identity, Message, Outcome, PauseKind, Scope};
+use outbox_store::destination::{ByHandChange, DestinationState};
+use outbox_store::{DeadReason, Identity, Message, Outcome, PauseKind, Scope};
 use tokio::time::Instant;
 
 use super::destination::Destination;

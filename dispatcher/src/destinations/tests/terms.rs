@@ -1,6 +1,6 @@
 //! What a new term knows of destinations.
 
-use outbox_schema::destination::Ramp;
+use outbox_store::destination::Ramp;
 
 use super::*;
 

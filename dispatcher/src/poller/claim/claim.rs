@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::store::due::{ClaimTerms, Header, RowsToClaim};
-use outbox_schema::{ClaimId, Message, Store, StoreError, TermEnd};
+use outbox_store::store::due::{ClaimTerms, Header, RowsToClaim};
+use outbox_store::{ClaimId, Message, Store, StoreError, TermEnd};
 use tokio::time::Instant;
 
 use super::given_up::Claiming;

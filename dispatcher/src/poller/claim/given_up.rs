@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use outbox_schema::{ClaimId, Shard, Store};
+use outbox_store::{ClaimId, Shard, Store};
 use tokio::runtime::Handle;
 
 use crate::backoff::Backoff;

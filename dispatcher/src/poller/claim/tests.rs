@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use outbox_schema::{Lane, MessageId, Revision, TermEnd};
+use outbox_schema::MessageId;
+use outbox_store::{Lane, Revision, TermEnd};
 
 use super::*;
 use crate::fixtures::{SteppedClock, TermStore, term_of};

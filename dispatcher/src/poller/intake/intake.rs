@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::{ClaimId, LaneLook, Message, MessageId, RingStep, Store, StoreError, TermEnd, WalkStart};
+use outbox_schema::MessageId;
+use outbox_store::{ClaimId, LaneLook, Message, RingStep, Store, StoreError, TermEnd, WalkStart};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;

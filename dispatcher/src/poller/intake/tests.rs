@@ -1,6 +1,6 @@
 //! What a term leaves to the next, and what a claim without rows leaves in flight.
 
-use outbox_schema::{Epoch, Header, Lane, Revision};
+use outbox_store::{Epoch, Header, Lane, Revision};
 
 use super::*;
 use crate::fixtures::{SteppedClock, TermStore, metrics, term_of};

@@ -13,8 +13,8 @@
 
 use std::time::Duration;
 
-use outbox_schema::WalkStart;
-use outbox_schema::store::due::{Header, RingPlace};
+use outbox_store::WalkStart;
+use outbox_store::store::due::{Header, RingPlace};
 use tokio::time::Instant;
 
 /// The headers of one priority that a look brings at most.
@@ -360,7 +360,8 @@ impl Page {
 mod tests {
     use std::sync::Arc;
 
-    use outbox_schema::{Lane, MessageId, Revision};
+    use outbox_schema::MessageId;
+    use outbox_store::{Lane, Revision};
 
     use super::*;
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::store::due::{ClaimTerms, Header, LaneLook, LookAndClaim, RingPlace, RingStep};
-use outbox_schema::{ClaimId, Message, MessageId, OnDeadOrdered, Store, StoreError, WalkStart};
+use outbox_schema::MessageId;
+use outbox_store::store::due::{ClaimTerms, Header, LaneLook, LookAndClaim, RingPlace, RingStep};
+use outbox_store::{ClaimId, Message, OnDeadOrdered, Store, StoreError, WalkStart};
 use tokio::time::Instant;
 
 use super::{EACH, KeyStep, PAGE, STEP};

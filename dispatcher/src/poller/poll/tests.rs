@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 use outbox_adapters::{Adapter, Answer, Delivery, Lease as _, TableLease};
-use outbox_schema::{ConnectOptions, Database, Epoch, Holder, Lineages, Shard};
+use outbox_store::{ConnectOptions, Database, Epoch, Holder, Lineages, Shard};
 use tokio::sync::mpsc;
 
 use super::*;

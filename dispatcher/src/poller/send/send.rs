@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use outbox_adapters::{About, Answer, Delivery};
-use outbox_schema::payload::is_encoded_twice;
-use outbox_schema::{
+use outbox_store::payload::is_encoded_twice;
+use outbox_store::{
     AttemptRecord, ClaimId, DeadReason, DeliveryRecord, KNOWN_ALREADY, LONGEST_DEADLINE, Mark, Message, Outcome, Scope,
     Verdict,
 };

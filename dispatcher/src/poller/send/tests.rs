@@ -4,8 +4,8 @@
 
 use async_trait::async_trait;
 use outbox_adapters::Adapter;
-use outbox_schema::InDoubtPolicy;
-use outbox_schema::store::TermCounts;
+use outbox_store::InDoubtPolicy;
+use outbox_store::store::TermCounts;
 
 use super::*;
 use crate::fixtures::{SteppedClock, channel, message, metrics, term_of};
@@ -161,7 +161,7 @@ struct Asking {
 impl Adapter for Asking {
     async fn deliver(&self, delivery: Delivery) -> Answer {
         let before = delivery.permit.holds();
-        self.term.end(outbox_schema::TermEnd::Lost);
+        self.term.end(outbox_store::TermEnd::Lost);
         Answer::failed(Outcome::Unsent, format!("{before}, then {}", delivery.permit.holds()))
     }
 

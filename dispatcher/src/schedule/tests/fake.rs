@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use outbox_schema::{Header, Lane, MessageId, Revision, WalkStart};
+use outbox_schema::MessageId;
+use outbox_store::{Header, Lane, Revision, WalkStart};
 use tokio::time::Instant;
 
 use crate::schedule::lane::FlowState;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use outbox_schema::{Header, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Header;
 use proptest::prelude::*;
 
 use super::fake::{Bench, row_to};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_schema::{Header, LaneLook, MessageId, Revision, WalkStart};
+use outbox_schema::MessageId;
+use outbox_store::{Header, LaneLook, Revision, WalkStart};
 use tokio::time::Instant;
 
 use super::fake::{Bench, keyed, row, row_to};

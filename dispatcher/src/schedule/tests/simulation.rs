@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use outbox_schema::{Header, Lane, LaneLook, MessageId, Revision, WalkStart};
+use outbox_schema::MessageId;
+use outbox_store::{Header, Lane, LaneLook, Revision, WalkStart};
 use tokio::time::Instant;
 
 use super::store::{Chance, Store};

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use outbox_schema::{Header, Lane, LaneLook, MessageId, Revision, WalkStart};
+use outbox_schema::MessageId;
+use outbox_store::{Header, Lane, LaneLook, Revision, WalkStart};
 
 /// Numbers that only look like chance: the same for the same seed.
 #[derive(Debug)]

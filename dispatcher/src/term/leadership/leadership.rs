@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
-use outbox_schema::store::OpenedTerm;
-use outbox_schema::{Holder, Lineages, SameDatabase, Shard, Store, TermEnd};
+use outbox_store::store::OpenedTerm;
+use outbox_store::{Holder, Lineages, SameDatabase, Shard, Store, TermEnd};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use outbox_schema::Database;
-use outbox_schema::passing::passes;
-use outbox_schema::sql::AnyTransaction;
+use outbox_store::Database;
+use outbox_store::passing::passes;
+use outbox_store::sql::AnyTransaction;
 
 use super::record::{Record, Standing, end};
 use super::state::State;

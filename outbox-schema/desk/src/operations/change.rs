@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use outbox_schema::retention::Retention;
-use outbox_schema::store::millis_i64;
+use outbox_store::retention::Retention;
+use outbox_store::store::millis_i64;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

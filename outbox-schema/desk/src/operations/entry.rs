@@ -1,6 +1,6 @@
 //! An operation as its row says, and its result.
 
-use outbox_schema::store::Lossy;
+use outbox_store::store::Lossy;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 

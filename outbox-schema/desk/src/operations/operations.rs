@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_schema::Database;
-use outbox_schema::sql::{AnyTransaction, Value, read};
-use outbox_schema::statement;
-use outbox_schema::statement::Statement;
+use outbox_store::Database;
+use outbox_store::sql::{AnyTransaction, Value, read};
+use outbox_store::statement;
+use outbox_store::statement::Statement;
 
 use super::entry::{OperationEntry, OperationPage, OperationStatus, Ordered, Row, Stopped};
 use super::state::State;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use outbox_schema::MessageId;
-use outbox_schema::retention::Pruned;
+use outbox_store::retention::Pruned;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use outbox_schema::Database;
-use outbox_schema::lacks_rights;
-use outbox_schema::sql::{AnyConnection, AnyTransaction, Value, write};
-use outbox_schema::statement;
-use outbox_schema::statement::Statement;
-use outbox_schema::store::millis_i64;
+use outbox_store::Database;
+use outbox_store::lacks_rights;
+use outbox_store::sql::{AnyConnection, AnyTransaction, Value, write};
+use outbox_store::statement;
+use outbox_store::statement::Statement;
+use outbox_store::store::millis_i64;
 use uuid::Uuid;
 
 use super::state::{Fields, State};

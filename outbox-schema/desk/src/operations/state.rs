@@ -1,9 +1,9 @@
 //! An operation as its row keeps it.
 
-use outbox_schema::Database;
-use outbox_schema::sql::read;
-use outbox_schema::statement;
-use outbox_schema::statement::Statement;
+use outbox_store::Database;
+use outbox_store::sql::read;
+use outbox_store::statement;
+use outbox_store::statement::Statement;
 use serde_json::{Map, Value};
 
 use super::OperationStatus;

@@ -4,11 +4,12 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use outbox_schema::retention::{BEGINNING, PURGE, PURGE_ATTEMPTS};
-use outbox_schema::sql::AnyConnection;
-use outbox_schema::statement::Statement;
-use outbox_schema::store::ids_as_json;
-use outbox_schema::{Database, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Database;
+use outbox_store::retention::{BEGINNING, PURGE, PURGE_ATTEMPTS};
+use outbox_store::sql::AnyConnection;
+use outbox_store::statement::Statement;
+use outbox_store::store::ids_as_json;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

@@ -38,7 +38,7 @@ impl Insert for MySqlConnection {
 
 /// Inserts all rows. Where one is a duplicate, inserts none and returns the error of the first duplicate.
 async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sqlx::Result<Vec<StoredRow>> {
-    let statement = if rows.iter().any(Row::says_a_time) {
+    let statement = if rows.iter().any(says_a_time) {
         query!("mysql/enqueue/enqueue")
     } else {
         query!("mysql/enqueue/enqueue_at_once")
@@ -49,6 +49,11 @@ async fn insert_mysql(connection: &mut MySqlConnection, rows: &[Row<'_>]) -> sql
         // The ids of several rows need not be consecutive.
         rows => connection.find(&rows.iter().collect::<Vec<_>>()).await,
     }
+}
+
+/// Whether the message is delayed or expires.
+fn says_a_time(row: &Row<'_>) -> bool {
+    row.due_in_ms.is_some() || row.due_at_ms.is_some() || row.expires_in_ms.is_some() || row.expires_at_ms.is_some()
 }
 
 /// Whether the error is 1062 about the idempotency key, and not about a key that the application added.

@@ -1,6 +1,6 @@
 //! Keeping a lease and giving it up.
 
-use outbox_schema::Shard;
+use outbox_store::Shard;
 
 use super::{LONG, Leases, SHARD, holder};
 
@@ -28,7 +28,7 @@ pub async fn only_the_holder_renews_and_releases(leases: &Leases) {
 /// Two holders of one process are two.
 pub async fn a_holder_is_told_from_another_of_the_same_process(leases: &Leases) {
     let lease = leases.replica().await;
-    let [first, second] = ["1", "2"].map(|nonce| outbox_schema::Holder::new("process", nonce));
+    let [first, second] = ["1", "2"].map(|nonce| outbox_store::Holder::new("process", nonce));
     assert!(lease.acquire(SHARD, &first, LONG).await.unwrap());
     assert!(!lease.acquire(SHARD, &second, LONG).await.unwrap());
     assert!(!lease.renew(SHARD, &second, LONG).await.unwrap());

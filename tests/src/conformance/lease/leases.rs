@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::{Lease, REDIS_RIGHTS, RedisLease, TableLease};
-use outbox_schema::{ConnectOptions, Database};
+use outbox_store::{ConnectOptions, Database};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 

@@ -8,7 +8,7 @@ pub mod releases;
 
 use std::time::Duration;
 
-use outbox_schema::{Holder, Shard};
+use outbox_store::{Holder, Shard};
 use uuid::Uuid;
 
 pub use leases::{Leases, Provider};

@@ -4,10 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use outbox_schema::store::due::{ClaimTerms, DueRows, Header, RowsToClaim};
-use outbox_schema::{
-    ChannelTerms, ClaimId, Message, MessageId, OnDeadOrdered, Revision, StoreError, TermId, WalkStart,
-};
+use outbox_schema::MessageId;
+use outbox_store::store::due::{ClaimTerms, DueRows, Header, RowsToClaim};
+use outbox_store::{ChannelTerms, ClaimId, Message, OnDeadOrdered, Revision, StoreError, TermId, WalkStart};
 
 use super::Outbox;
 

@@ -1,7 +1,7 @@
 //! Claims as the suites make them.
 
-use outbox_schema::store::due::{Header, RowsToClaim};
-use outbox_schema::{ChannelTerms, ClaimId, Message, TermId};
+use outbox_store::store::due::{Header, RowsToClaim};
+use outbox_store::{ChannelTerms, ClaimId, Message, TermId};
 
 use super::{Outbox, seen, terms};
 

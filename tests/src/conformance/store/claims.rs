@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use outbox_schema::store::due::{ClaimTerms, Lane, LookAndClaim, RowsToClaim};
-use outbox_schema::{
-    ChannelTerms, ClaimId, DeadReason, MessageId, Revision, Shard, StoreError, TermId, Verdict, WalkStart,
-};
+use outbox_schema::MessageId;
+use outbox_store::store::due::{ClaimTerms, Lane, LookAndClaim, RowsToClaim};
+use outbox_store::{ChannelTerms, ClaimId, DeadReason, Revision, Shard, StoreError, TermId, Verdict, WalkStart};
 use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::claiming::{claim, held};

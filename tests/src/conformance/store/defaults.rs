@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use outbox_schema::Message;
+use outbox_store::Message;
 
 use super::{Dialect, Outbox, http};
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use outbox_desk::{Author, ByHand};
-use outbox_schema::destination::{Aside, DestinationState, DestinationStore, Look, MOST_TOLD, Ramp};
-use outbox_schema::{Epoch, Holder, Mark, MessageId, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
+use outbox_schema::MessageId;
+use outbox_store::destination::{Aside, DestinationState, DestinationStore, Look, MOST_TOLD, Ramp};
+use outbox_store::{Epoch, Holder, Mark, Pause, PauseKind, Shard, StoreError, TermId, Verdict};
 
 use super::{Outbox, http, ids, mark, once, pause};
 
@@ -178,7 +179,7 @@ pub async fn rows_that_are_brought_back_are_due_when_they_were(outbox: &Outbox) 
     let rows = slow_rows(outbox, 5).await;
     let (claim, claimed) = outbox.claim_all(&term, &channels).await;
     let mut failed = mark(&term, claim, &claimed[0], Verdict::Deferred { after: Duration::from_mins(1) }, "retry");
-    failed.pause = pause(&failed.verdict, SLOW).map(|pause| outbox_schema::Pause { kind: PauseKind::Breaker, ..pause });
+    failed.pause = pause(&failed.verdict, SLOW).map(|pause| outbox_store::Pause { kind: PauseKind::Breaker, ..pause });
     outbox.store.mark(&[failed], &[]).await.unwrap();
     let database = outbox.database();
     let rest: Vec<_> = ids(&claimed[1..]);

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use outbox_schema::store::due::{Header, Lane, LaneLook};
-use outbox_schema::{ChannelTerms, OnDeadOrdered, Revision, Shard, WalkStart};
+use outbox_store::store::due::{Header, Lane, LaneLook};
+use outbox_store::{ChannelTerms, OnDeadOrdered, Revision, Shard, WalkStart};
 
 use super::claiming::{claim, held};
 use super::{Dialect, Outbox, http, ids};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::changes::Unfollowed;
 use outbox_desk::{Author, ByHand, Cancelled, Edited, Pace, Revised, Selection};
-use outbox_schema::{ChannelTerms, DeadReason, InDoubtPolicy, MessageId, OnDeadOrdered, TermId, Verdict};
+use outbox_schema::MessageId;
+use outbox_store::{ChannelTerms, DeadReason, InDoubtPolicy, OnDeadOrdered, TermId, Verdict};
 
 use super::ordering::deliver_all;
 use super::{Ask, Outbox, dead, http, ids, mark, once};
@@ -53,7 +54,7 @@ pub async fn a_dead_letter_halts_its_ordering_key_where_the_channel_says_so(outb
     }
     let (claim, heads) = outbox.claim_all(&term, &channels).await;
     assert_eq!(heads.len(), 4);
-    let killed = |head: &outbox_schema::Message| {
+    let killed = |head: &outbox_store::Message| {
         let named = |reason: &DeadReason| Some(reason.as_str()) == head.ordering_key.as_deref();
         let reason = DeadReason::ALL.into_iter().find(named).unwrap();
         mark(&term, claim, head, Verdict::Dead { reason, attempted: true, invalid_target: false }, "dead")

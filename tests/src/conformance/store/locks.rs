@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use crate::changes::Unfollowed;
 use outbox_desk::{Author, ByHand as _, Pace, Revised, Selection};
-use outbox_schema::destination::{Aside, DestinationStore as _, Look};
-use outbox_schema::mark::MarkReport;
-use outbox_schema::store::TermCounts;
-use outbox_schema::store::due::LookAndClaim;
-use outbox_schema::{
-    DeadReason, Epoch, Holder, Mark, Message, MessageId, OutcomeTarget, Shard, StoreError, TargetTemplate, TermEnd, TermId,
+use outbox_schema::MessageId;
+use outbox_store::destination::{Aside, DestinationStore as _, Look};
+use outbox_store::mark::MarkReport;
+use outbox_store::store::TermCounts;
+use outbox_store::store::due::LookAndClaim;
+use outbox_store::{
+    DeadReason, Epoch, Holder, Mark, Message, OutcomeTarget, Shard, StoreError, TargetTemplate, TermEnd, TermId,
     Verdict, WalkStart,
 };
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, raw_sql};

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_schema::DestinationStore as _;
-use outbox_schema::store::TermCounts;
-use outbox_schema::{ChannelTerms, ClaimId, DeadReason, Mark, Message, StoreError, TermEnd, TermId, Verdict};
+use outbox_store::DestinationStore as _;
+use outbox_store::store::TermCounts;
+use outbox_store::{ChannelTerms, ClaimId, DeadReason, Mark, Message, StoreError, TermEnd, TermId, Verdict};
 use sqlx::{AssertSqlSafe, Connection};
 
 use super::{Ask, Dialect, Outbox, delivered, http, mark, pause};

@@ -20,7 +20,7 @@ mod watched;
 
 use std::time::{Duration, Instant};
 
-use outbox_schema::{
+use outbox_store::{
     AttemptRecord, ChannelTerms, ClaimId, DeadReason, InDoubtPolicy, Mark, Message, OnDeadOrdered, Pause, PauseKind,
     TermId, Verdict,
 };

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use outbox_desk::{Author, ByHand, Desk, MessageFilter};
-use outbox_schema::{ChannelTerms, MessageId, TermId};
+use outbox_schema::MessageId;
+use outbox_store::{ChannelTerms, TermId};
 
 use super::{Ask, Dialect, Outbox, http, ids};
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use outbox_schema::store::due::RingPlace;
-use outbox_schema::store::{OpenedTerm, TermCounts};
-use outbox_schema::{ChannelTerms, Epoch, Holder, MessageId, Shard, TermEnd, TermId, Verdict};
+use outbox_schema::MessageId;
+use outbox_store::store::due::RingPlace;
+use outbox_store::store::{OpenedTerm, TermCounts};
+use outbox_store::{ChannelTerms, Epoch, Holder, Shard, TermEnd, TermId, Verdict};
 
 use super::due::{SHARD, shown};
 use super::{Ask, Outbox, delivered, http, ids, mark};

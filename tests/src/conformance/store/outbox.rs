@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_schema::destination::DestinationStore as _;
-use outbox_schema::store::due::DueRows;
-use outbox_schema::{
-    ChannelTerms, ConnectOptions, DEFAULT_ENVIRONMENT, Database, Epoch, Holder, MessageId, Shard, Store, TermId,
-};
+use outbox_schema::MessageId;
+use outbox_store::destination::DestinationStore as _;
+use outbox_store::store::due::DueRows;
+use outbox_store::{ChannelTerms, ConnectOptions, DEFAULT_ENVIRONMENT, Database, Epoch, Holder, Shard, Store, TermId};
 use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 

@@ -3,9 +3,10 @@
 use std::slice;
 use std::time::Duration;
 
-use outbox_schema::{
-    ChannelTerms, ClaimId, Database, DeadReason, Mark, Message, MessageId, OutcomeTarget, StoreError, TargetTemplate,
-    TermId, Verdict,
+use outbox_schema::MessageId;
+use outbox_store::{
+    ChannelTerms, ClaimId, Database, DeadReason, Mark, Message, OutcomeTarget, StoreError, TargetTemplate, TermId,
+    Verdict,
 };
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use outbox_schema::store::due::{ClaimTerms, LookAndClaim};
-use outbox_schema::store::{Decided, TermCounts};
-use outbox_schema::{ChannelTerms, Dialect, Epoch, Holder, InDoubtPolicy, Mark, Shard, StoreError, TermEnd, Verdict};
+use outbox_store::store::due::{ClaimTerms, LookAndClaim};
+use outbox_store::store::{Decided, TermCounts};
+use outbox_store::{ChannelTerms, Dialect, Epoch, Holder, InDoubtPolicy, Mark, Shard, StoreError, TermEnd, Verdict};
 
 use super::claims::idle;
 use super::{Ask, Outbox, delivered, http, ids, mark, once, terms};
@@ -28,7 +28,7 @@ pub async fn rows_of_an_earlier_term_wait_for_their_settling_time(outbox: &Outbo
     let holder = Holder::new("test", "later");
     let opened = outbox.store.begin_term(Shard(0), &holder, Epoch(0)).await.unwrap();
     assert_eq!(opened.unsettled, [out]);
-    let later = outbox_schema::TermId { shard: Shard(0), epoch: opened.epoch, holder };
+    let later = outbox_store::TermId { shard: Shard(0), epoch: opened.epoch, holder };
     let settlement = outbox.store.settle(&later, &channels, &[]).await.unwrap();
     assert!(settlement.decided.is_empty());
     assert_eq!(settlement.unsettled, [out]);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use outbox_schema::store::TermCounts;
-use outbox_schema::{Epoch, Holder, Shard, StoreError, TermEnd, TermId};
+use outbox_store::store::TermCounts;
+use outbox_store::{Epoch, Holder, Shard, StoreError, TermEnd, TermId};
 
 use super::{Ask, Outbox, http};
 

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_schema::store::due::{
+use outbox_schema::MessageId;
+use outbox_store::store::due::{
     DueRows, Header, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
 };
-use outbox_schema::{ChannelTerms, ClaimId, Message, MessageId, Revision, Shard, StoreError, TermId, WalkStart};
+use outbox_store::{ChannelTerms, ClaimId, Message, Revision, Shard, StoreError, TermId, WalkStart};
 
 /// A message as a claim takes it.
 type Row = (MessageId, Revision);

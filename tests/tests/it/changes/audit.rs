@@ -1,7 +1,8 @@
 //! The audit as a list: who did what by hand.
 
 use outbox_desk::AuditAction;
-use outbox_schema::{Dialect, NewMessage};
+use outbox_schema::NewMessage;
+use outbox_store::Dialect;
 use serde_json::{Value, json};
 
 use crate::outboxes;

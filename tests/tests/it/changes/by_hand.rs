@@ -8,7 +8,8 @@ use outbox_desk::{
     Author, ByHand, Cancelled, DeadLetterFilter, Desk, DeskError, Edited, MessageRecord, Pace, Refusal, Revised,
     Selection, Skipped,
 };
-use outbox_schema::{DeadReason, Dialect, MessageId, NewMessage, Tags, Verdict};
+use outbox_schema::{MessageId, NewMessage, Tags};
+use outbox_store::{DeadReason, Dialect, Verdict};
 use outbox_tests::changes::{self, Unfollowed, sent};
 use sqlx::Connection;
 
@@ -268,7 +269,7 @@ async fn a_message_that_waits_is_cancelled_and_never_sent() {
 
         let poller = Poller::begin(&outbox.database, "one").await;
         let (claim, claimed) = poller.claim().await;
-        assert_eq!(claimed.iter().map(outbox_schema::Message::id).collect::<Vec<_>>(), ids[1..]);
+        assert_eq!(claimed.iter().map(outbox_store::Message::id).collect::<Vec<_>>(), ids[1..]);
         poller.mark(claim, &claimed, &Verdict::Success { receipt: None }).await;
         for (id, because) in
             [(ids[0], Refusal::NotPending), (ids[1], Refusal::NotPending), (MessageId(4_711), Refusal::NotThere)]

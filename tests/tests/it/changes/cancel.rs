@@ -4,7 +4,8 @@ use outbox_desk::{
     Action, Author, ByHand, Cancelled, DeadLetterFilter, Desk, MessageFilter, MessageRecord, MessageSelection, Pace,
     Refusal, Selection, Skipped,
 };
-use outbox_schema::{DeadReason, Dialect, MessageId, NewMessage, Status, Verdict};
+use outbox_schema::{MessageId, NewMessage};
+use outbox_store::{DeadReason, Dialect, Status, Verdict};
 use outbox_tests::changes::{self, Unfollowed, sent};
 
 use crate::commands::command_line::enqueue;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use outbox_desk::{Desk, MessageRecord};
-use outbox_schema::{Dialect, NewMessage, Verdict};
+use outbox_schema::NewMessage;
+use outbox_store::{Dialect, Verdict};
 use outbox_tests::eventually;
 use outbox_tests::receiver::Receiver;
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection, Row, SqliteConnection};

@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use outbox_desk::{DeadGroup, DeadLetterFilter, Desk, Moment, Selection};
-use outbox_schema::{DeadReason, Dialect, MessageId, NewMessage, Verdict};
+use outbox_schema::{MessageId, NewMessage};
+use outbox_store::{DeadReason, Dialect, Verdict};
 
 use crate::outboxes::{self, Outbox};
 use crate::poller::Poller;

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use outbox_schema::{Dialect, Enqueued, NewMessage, OutboxConnection, enqueue};
+use outbox_schema::{Enqueued, NewMessage, OutboxConnection, enqueue};
+use outbox_store::Dialect;
 use outbox_tests::eventually;
 use sqlx::{Connection, MySqlConnection, PgConnection};
 

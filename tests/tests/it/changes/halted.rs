@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use outbox_desk::{Desk, KeyCursor};
-use outbox_schema::{ConnectOptions, Database, Dialect};
+use outbox_store::{ConnectOptions, Database, Dialect};
 use serde_json::{Value, json};
 
 use crate::outboxes::{self, Outbox};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use outbox_console::text::grouped;
 use outbox_desk::{Author, Change, DeadLetterFilter, OperationStatus, Operations, Ordered, Selection};
-use outbox_schema::{Database, Dialect};
+use outbox_store::{Database, Dialect};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{Executor, MySqlTransaction, PgTransaction, SqliteTransaction};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};

@@ -7,7 +7,8 @@ use outbox_desk::{
     Action, Author, ByHand, Change, DeadLetterFilter, Desk, OperationEntry, OperationStatus, Operations, Ordered, Pace,
     Selection,
 };
-use outbox_schema::{Dialect, MessageId};
+use outbox_schema::MessageId;
+use outbox_store::Dialect;
 use outbox_tests::changes::Unfollowed;
 use outbox_tests::eventually;
 use rustix::process::Signal;

@@ -7,7 +7,8 @@ use outbox_desk::{
     Action, Author, ByHand, Desk, MessageFilter, MessageRecord, MessageSelection, Outcome, Pace, Refusal, ReplayManner,
     Revised, Skipped, Undoable,
 };
-use outbox_schema::{DeadReason, Dialect, MessageId, NewMessage, Status, Verdict};
+use outbox_schema::{MessageId, NewMessage};
+use outbox_store::{DeadReason, Dialect, Status, Verdict};
 use outbox_tests::changes::{self, Unfollowed};
 
 use crate::commands::command_line::enqueue;
@@ -33,7 +34,7 @@ fn all() -> MessageSelection {
 }
 
 /// Delivers all that is due.
-async fn deliver(outbox: &Outbox, nonce: &str) -> Vec<outbox_schema::Message> {
+async fn deliver(outbox: &Outbox, nonce: &str) -> Vec<outbox_store::Message> {
     let poller = Poller::begin(&outbox.database, nonce).await;
     let (claim, messages) = poller.claim().await;
     poller.mark(claim, &messages, &Verdict::Success { receipt: None }).await;
@@ -42,7 +43,7 @@ async fn deliver(outbox: &Outbox, nonce: &str) -> Vec<outbox_schema::Message> {
 
 async fn delivered(outbox: &Outbox, messages: &[NewMessage]) -> Vec<MessageId> {
     outbox.enqueue(messages).await;
-    let mut ids: Vec<_> = deliver(outbox, "first").await.iter().map(outbox_schema::Message::id).collect();
+    let mut ids: Vec<_> = deliver(outbox, "first").await.iter().map(outbox_store::Message::id).collect();
     ids.sort_unstable();
     ids
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use outbox_schema::{ConnectOptions, Database, Dialect};
+use outbox_store::{ConnectOptions, Database, Dialect};
 use outbox_tests::servers::{self, TestDatabase};
 use outbox_tests::{eventually, outbox_binary};
 use rustix::process::{Pid, Signal, kill_process};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::{Dialect, SCHEMA_VERSION};
+use outbox_store::{Dialect, SCHEMA_VERSION};
 use outbox_tests::receiver::Receiver;
 use outbox_tests::servers;
 use rustix::process::Signal;

@@ -54,9 +54,9 @@ async fn a_shell_completes_commands_options_and_nothing_that_is_hidden() {
 async fn a_shell_completes_channels_fingerprints_and_settings_and_says_nothing_where_it_cannot_know() {
     for outbox in outboxes::each().await {
         let now = match outbox.dialect() {
-            outbox_schema::Dialect::Postgres => "now()",
-            outbox_schema::Dialect::MySql => "UTC_TIMESTAMP(6)",
-            outbox_schema::Dialect::Sqlite => "1764000000000",
+            outbox_store::Dialect::Postgres => "now()",
+            outbox_store::Dialect::MySql => "UTC_TIMESTAMP(6)",
+            outbox_store::Dialect::Sqlite => "1764000000000",
         };
         let dead = format!("'{{}}', 'DEAD', 'permanent', 1, {now}");
         outbox

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use outbox_schema::{Dialect, NewMessage};
+use outbox_schema::NewMessage;
+use outbox_store::Dialect;
 use outbox_tests::receiver::{Manner, Receiver};
 use serde_json::{Value, json};
 

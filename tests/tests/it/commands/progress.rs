@@ -1,8 +1,8 @@
 //! How far something long is: a bar on a terminal, and on a pipe the words alone.
 
 use outbox_console::text::grouped;
-use outbox_schema::Database;
-use outbox_schema::migrate::SCHEMA_VERSION;
+use outbox_store::Database;
+use outbox_store::migrate::SCHEMA_VERSION;
 use outbox_tests::eventually;
 use sqlx::{AssertSqlSafe, PgTransaction};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_schema::{Epoch, Holder, Shard};
+use outbox_store::{Epoch, Holder, Shard};
 use outbox_tests::eventually;
 use outbox_tests::faults::Machine;
 use outbox_tests::proxy::Proxy;

@@ -1,6 +1,6 @@
 //! A replica, or a command, that stands still within a transaction.
 
-use outbox_schema::{Database, Epoch, Holder, Shard};
+use outbox_store::{Database, Epoch, Holder, Shard};
 use outbox_tests::queries::query;
 use sqlx::AssertSqlSafe;
 

@@ -7,10 +7,11 @@ use outbox_desk::{
     Author, ByHand, Cancelled, Change, DeadLetterFilter, Desk, Edited, FiguresFilter, InvalidTargetSelection,
     MessageFilter, MessageSelection, Pace, Refusal, Revised, Selection, UNWATCHED,
 };
-use outbox_schema::destination::{Aside, DestinationStore, Look};
-use outbox_schema::retention::BEGINNING;
-use outbox_schema::store::TermCounts;
-use outbox_schema::{Dialect, Enqueued, MessageId, NewMessage, Pruning, Retention, Shard, TermEnd, Verdict};
+use outbox_schema::{Enqueued, MessageId, NewMessage};
+use outbox_store::destination::{Aside, DestinationStore, Look};
+use outbox_store::retention::BEGINNING;
+use outbox_store::store::TermCounts;
+use outbox_store::{Dialect, Pruning, Retention, Shard, TermEnd, Verdict};
 use outbox_tests::changes::{Unfollowed, sent};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
@@ -339,9 +340,9 @@ async fn remove_what_is_old(outbox: &Outbox, owner: &Outbox) {
 
 pub(crate) async fn enqueue_as(outbox: &Outbox) {
     let enqueued = match &outbox.database {
-        outbox_schema::Database::Postgres(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
-        outbox_schema::Database::MySql(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
-        outbox_schema::Database::Sqlite(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
+        outbox_store::Database::Postgres(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
+        outbox_store::Database::MySql(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
+        outbox_store::Database::Sqlite(pool) => enqueue_some(&mut *pool.acquire().await.unwrap()).await,
     };
     assert!(enqueued.iter().all(Enqueued::is_inserted));
 }
@@ -363,7 +364,7 @@ async fn a_life_of_messages(outbox: &Outbox, owner: &Outbox) {
     let (claim, messages) = second.look_and_claim().await;
     assert_eq!(messages.len(), 3);
     let (dead, deferred) = messages.split_at(messages.len() / 2);
-    let gone = Verdict::Dead { reason: outbox_schema::DeadReason::Permanent, attempted: true, invalid_target: true };
+    let gone = Verdict::Dead { reason: outbox_store::DeadReason::Permanent, attempted: true, invalid_target: true };
     second.mark_some(claim, dead, &gone, &[]).await;
     let pause = Verdict::Deferred { after: Duration::from_hours(1) };
     second.mark(claim, deferred, &pause).await;
@@ -399,7 +400,7 @@ async fn destinations(outbox: &Outbox) {
 }
 
 /// By hand.
-async fn pause_and_resume(database: &outbox_schema::Database, destination: &str, waiting: u64) {
+async fn pause_and_resume(database: &outbox_store::Database, destination: &str, waiting: u64) {
     let author = Author { who: "ada".to_owned(), why: "to see that it may".to_owned() };
     database.pause(destination, None, &author).await.unwrap();
     assert_eq!(database.changes_by_hand().await.unwrap().len(), 1);
@@ -409,7 +410,7 @@ async fn pause_and_resume(database: &outbox_schema::Database, destination: &str,
 }
 
 /// Each statement of those who change messages by hand, but for the purge; gives the dead letters that are left.
-async fn by_hand(database: &outbox_schema::Database) -> Vec<MessageId> {
+async fn by_hand(database: &outbox_store::Database) -> Vec<MessageId> {
     let author = Author { who: "ada".to_owned(), why: "to see that it may".to_owned() };
     let filter = DeadLetterFilter { error_contains: Some("teapot".to_owned()), ..DeadLetterFilter::default() };
     let letters = database.dead_letters(&filter, &[], None, 1).await.unwrap().letters;

@@ -1,7 +1,7 @@
 //! What MySQL, MariaDB and SQLite plan for looks at due rows: a stretch of the index that is named, in its order. So it is on a table
 //! that was never analysed, and on one that was while it was empty, or full.
 
-use outbox_schema::Database;
+use outbox_store::Database;
 use outbox_tests::conformance::store::{Dialect, Outbox, on};
 use outbox_tests::queries::query;
 use sqlx::mysql::MySqlRow;

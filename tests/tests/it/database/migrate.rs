@@ -1,8 +1,7 @@
 //! Making the tables, on each database.
 
-use outbox_schema::{
-    Dialect, MigrateError, NewMessage, SCHEMA_VERSION, SERVES_FROM, SchemaError, SchemaState, migrations_sql,
-};
+use outbox_schema::NewMessage;
+use outbox_store::{Dialect, MigrateError, SCHEMA_VERSION, SERVES_FROM, SchemaError, SchemaState, migrations_sql};
 use outbox_tests::eventually;
 use rustix::process::Signal;
 
@@ -348,7 +347,7 @@ async fn rows_of_before_that_a_check_would_refuse_go_as_they_would_have_gone() {
         let poller = Poller::begin(&outbox.database, "one").await;
         let (claim, messages) = poller.claim().await;
         assert_eq!(messages.len(), 4);
-        let done = outbox_schema::Verdict::Success { receipt: None };
+        let done = outbox_store::Verdict::Success { receipt: None };
         poller.mark_some(claim, &messages, &done, &[]).await;
         assert_eq!(outbox.number("SELECT count(*) FROM outbox WHERE status = 'SUCCESS'").await, 5);
     }

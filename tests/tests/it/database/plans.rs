@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use outbox_schema::destination::{Aside, DestinationStore as _, Look};
-use outbox_schema::store::TermCounts;
-use outbox_schema::{DeadReason, Epoch, Holder, Shard, TermEnd, TermId, Verdict};
+use outbox_store::destination::{Aside, DestinationStore as _, Look};
+use outbox_store::store::TermCounts;
+use outbox_store::{DeadReason, Epoch, Holder, Shard, TermEnd, TermId, Verdict};
 use outbox_tests::conformance::store::{Ask, Dialect, Outbox, http, mark, on};
 use outbox_tests::queries::query;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _, raw_sql};

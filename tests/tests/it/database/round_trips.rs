@@ -1,6 +1,6 @@
 //! How often the loop waits for a database that is far away.
 
-use outbox_schema::{ConnectOptions, Database};
+use outbox_store::{ConnectOptions, Database};
 use outbox_tests::proxy::Proxy;
 use outbox_tests::servers;
 use outbox_tests::tables::Tables;

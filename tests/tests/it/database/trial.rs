@@ -1,6 +1,6 @@
 //! What `outbox check` and the start of `outbox run` try on the server before anything is sent.
 
-use outbox_schema::Dialect;
+use outbox_store::Dialect;
 
 use crate::database::grants::{Granted, SCHEMA, granted};
 use crate::outboxes;

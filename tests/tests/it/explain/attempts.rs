@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use outbox_desk::AttemptEntry;
-use outbox_schema::{DeadReason, Mark, MessageId, Verdict};
+use outbox_schema::MessageId;
+use outbox_store::{DeadReason, Mark, Verdict};
 use outbox_tests::conformance::store::{Outbox, mark, on_every_database};
 
 use super::{Leader, insert, record};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use outbox_console::explain::NotSent;
 use outbox_desk::{Author, ByHand};
-use outbox_schema::destination::{Aside, DestinationStore, Look};
-use outbox_schema::{DeadReason, Mark, Pause, PauseKind, Verdict};
+use outbox_store::destination::{Aside, DestinationStore, Look};
+use outbox_store::{DeadReason, Mark, Pause, PauseKind, Verdict};
 use outbox_tests::conformance::store::{mark, on_every_database, pause};
 
 use super::{Leader, decisive, explained, insert, why};

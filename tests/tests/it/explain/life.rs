@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use outbox_console::explain::{Event, life};
 use outbox_desk::{Author, ByHand, Pace, Selection};
-use outbox_schema::{DeadReason, Verdict};
+use outbox_store::{DeadReason, Verdict};
 use outbox_tests::changes::Unfollowed;
 use outbox_tests::conformance::store::{Outbox, on_every_database};
 

@@ -18,8 +18,9 @@ use outbox_console::configured::ConfiguredChannel;
 use outbox_console::explain::{Explanation, NotSent, explain};
 use outbox_desk::{Desk, MessageRecord};
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
-use outbox_schema::store::TermCounts;
-use outbox_schema::{ChannelTerms, ClaimId, Mark, Message, MessageId, TermEnd, TermId, Verdict};
+use outbox_schema::MessageId;
+use outbox_store::store::TermCounts;
+use outbox_store::{ChannelTerms, ClaimId, Mark, Message, TermEnd, TermId, Verdict};
 use outbox_tests::conformance::store::{Outbox, http, mark};
 use serde_json::Value;
 

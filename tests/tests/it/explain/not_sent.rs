@@ -7,7 +7,8 @@ use outbox_console::configured::ConfiguredChannel;
 use outbox_console::explain::{NotSent, explain};
 use outbox_desk::{Author, ByHand, Cancelled, Counted, Heartbeat, Pace, Replica, RunsBy, Selection};
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
-use outbox_schema::{DeadReason, Mark, MessageId, Verdict};
+use outbox_schema::MessageId;
+use outbox_store::{DeadReason, Mark, Verdict};
 use outbox_tests::changes::Unfollowed;
 use outbox_tests::conformance::store::{Dialect, mark, on_every_database};
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use outbox_console::explain::{Again, Explanation, Verdict as Said};
 use outbox_desk::{Author, ByHand, Pace, Revised, Selection};
-use outbox_schema::{DeadReason, Mark, MessageId, Verdict};
+use outbox_schema::MessageId;
+use outbox_store::{DeadReason, Mark, Verdict};
 use outbox_tests::changes::Unfollowed;
 use outbox_tests::conformance::store::{Outbox, mark, on_every_database};
 

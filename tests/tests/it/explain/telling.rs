@@ -1,7 +1,8 @@
 //! Outcomes that are told: the message and the one that tells of it name each other.
 
 use outbox_console::explain::Telling;
-use outbox_schema::{DeadReason, Mark, MessageId, OutcomeTarget, TargetTemplate, Verdict};
+use outbox_schema::MessageId;
+use outbox_store::{DeadReason, Mark, OutcomeTarget, TargetTemplate, Verdict};
 use outbox_tests::conformance::store::{Outbox, mark, on_every_database};
 
 use super::{Leader, explained, insert};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outbox_adapters::{Hints, Lease, REDIS_RIGHTS, RedisHints, RedisLease};
-use outbox_schema::{Epoch, Lineages};
+use outbox_store::{Epoch, Lineages};
 use outbox_tests::conformance::lease::{LONG, SHARD, holder};
 use outbox_tests::eventually;
 use outbox_tests::proxy::Proxy;

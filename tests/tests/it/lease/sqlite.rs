@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use outbox_adapters::{Lease, TableLease};
-use outbox_schema::{ConnectOptions, Database};
+use outbox_store::{ConnectOptions, Database};
 use outbox_tests::conformance::lease::{LONG, SHARD, holder};
 use tokio::sync::Notify;
 

@@ -1,6 +1,6 @@
 //! The admin API of a running replica, and the command line that asks it instead of the database.
 
-use outbox_schema::Dialect;
+use outbox_store::Dialect;
 use outbox_tests::{eventually, servers};
 use rustix::process::Signal;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::Dialect;
+use outbox_store::Dialect;
 use outbox_tests::eventually;
 use outbox_tests::receiver::Receiver;
 use rustix::process::{Pid, Signal};

@@ -4,7 +4,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use outbox_dispatcher::fault_point::Point;
-use outbox_schema::{Dialect, NewMessage, SCHEMA_VERSION};
+use outbox_schema::NewMessage;
+use outbox_store::{Dialect, SCHEMA_VERSION};
 use outbox_tests::eventually;
 use outbox_tests::fleet::{Fleet, Settings};
 use outbox_tests::receiver::Receiver;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use outbox_schema::Shard;
-use outbox_schema::figures::Figures;
+use outbox_store::Shard;
+use outbox_store::figures::Figures;
 use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! When the dead letters of a cause died, as the page draws it.
 
 use outbox_desk::{DeadGroup, DeadLetterFilter, Deaths, Desk, Selection};
-use outbox_schema::Dialect;
+use outbox_store::Dialect;
 
 use super::{READS, Stage, TOKENS, words};
 use crate::outboxes::{self, Outbox};

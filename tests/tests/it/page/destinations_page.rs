@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use outbox_schema::Dialect;
+use outbox_store::Dialect;
 use outbox_tests::outbox_binary;
 use tokio::process::Command;
 

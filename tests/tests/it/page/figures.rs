@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::Shard;
+use outbox_store::Shard;
 use outbox_tests::eventually;
 
 use super::{Stage, words};

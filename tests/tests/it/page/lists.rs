@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_schema::{Database, Shard};
+use outbox_store::{Database, Shard};
 use outbox_tests::eventually;
 use serde_json::json;
 

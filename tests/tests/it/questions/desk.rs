@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_desk::{DeadLetterFilter, Desk, Selection, TermFilter};
-use outbox_schema::store::TermCounts;
-use outbox_schema::{ConnectOptions, Database, MessageId, NewMessage, TermEnd, Verdict};
+use outbox_schema::{MessageId, NewMessage};
+use outbox_store::store::TermCounts;
+use outbox_store::{ConnectOptions, Database, TermEnd, Verdict};
 use outbox_tests::proxy::{Passage, Proxy};
 
 use crate::outboxes::{self, Outbox};

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use outbox_desk::{Author, ByHand, Desk, DestinationEntry, HeldUp, InvalidTargetSelection, Moment};
-use outbox_schema::destination::{Aside, DestinationStore, Look};
+use outbox_schema::NewMessage;
 use outbox_schema::origin::{column, origin};
-use outbox_schema::{Dialect, NewMessage, Verdict};
+use outbox_store::destination::{Aside, DestinationStore, Look};
+use outbox_store::{Dialect, Verdict};
 use outbox_tests::eventually;
 use serde_json::json;
 use sqlx::{Connection as _, PgConnection};

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_desk::{ChannelFigures, Desk, FiguresFilter, Span};
-use outbox_schema::figures::{Figures, OTHERS};
-use outbox_schema::{NewMessage, Shard};
+use outbox_schema::NewMessage;
+use outbox_store::Shard;
+use outbox_store::figures::{Figures, OTHERS};
 use outbox_tests::eventually;
 
 use crate::outboxes::{self, Outbox};

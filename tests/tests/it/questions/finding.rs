@@ -1,7 +1,8 @@
 //! Finding messages by what a customer knows of them: target, beginning of the key, tags, tenant.
 
 use outbox_desk::{Author, DeadLetterFilter, Desk, MessageFilter, Pace, Selection};
-use outbox_schema::{Dialect, MessageId, NewMessage, Status, Tags};
+use outbox_schema::{MessageId, NewMessage, Tags};
+use outbox_store::{Dialect, Status};
 use outbox_tests::changes::{Unfollowed, sent};
 
 use crate::outboxes::{self, Outbox};

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use outbox_desk::{Desk, MessageFilter, MessagePage, Moment};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::Status;
 use outbox_tests::conformance::store::{Dialect, Outbox, on_every_database};
 
 use crate::program::{HTTP, Program};

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use outbox_console::health::presence::EACH;
 use outbox_desk::ReplicaEntry;
-use outbox_schema::{Dialect, NewMessage};
+use outbox_schema::NewMessage;
+use outbox_store::Dialect;
 use outbox_tests::eventually;
 use rustix::process::Signal;
 

@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use outbox_desk::{Author, ByHand, Change, Desk, Progress};
-use outbox_schema::retention::{BEGINNING, Pruned, STRETCH};
-use outbox_schema::{AttemptRecord, ClaimId, Dialect, Mark, MessageId, NewMessage, Pruning, Retention, Verdict};
+use outbox_schema::{MessageId, NewMessage};
+use outbox_store::retention::{BEGINNING, Pruned, STRETCH};
+use outbox_store::{AttemptRecord, ClaimId, Dialect, Mark, Pruning, Retention, Verdict};
 use outbox_tests::eventually;
 use rustix::process::Signal;
 use serde_json::json;
@@ -250,7 +251,7 @@ async fn a_mark_that_comes_after_its_row_was_removed_is_fenced_and_leaves_nothin
     }
 }
 
-fn delivered(poller: &Poller, claim: ClaimId, message: &outbox_schema::Message) -> Mark {
+fn delivered(poller: &Poller, claim: ClaimId, message: &outbox_store::Message) -> Mark {
     Mark {
         claim,
         id: message.id(),

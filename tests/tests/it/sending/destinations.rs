@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_schema::{Dialect, NewMessage};
+use outbox_schema::NewMessage;
+use outbox_store::Dialect;
 use outbox_tests::eventually;
 use outbox_tests::receiver::{Manner, Receiver};
 use rustix::process::Signal;

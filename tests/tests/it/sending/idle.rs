@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use outbox_schema::Database;
+use outbox_store::Database;
 use outbox_tests::eventually;
 use outbox_tests::fleet::{Fleet, Place, Settings};
 use outbox_tests::servers::{self, Redis};

@@ -2,7 +2,8 @@
 //! is in its conformance suite.
 
 use outbox_desk::{Author, Pace, Selection};
-use outbox_schema::{Dialect, NewMessage};
+use outbox_schema::NewMessage;
+use outbox_store::Dialect;
 use outbox_tests::changes::Unfollowed;
 
 use crate::outboxes::{self, Outbox};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use outbox_schema::{DeadReason, Dialect, NewMessage, Verdict};
+use outbox_schema::NewMessage;
+use outbox_store::{DeadReason, Dialect, Verdict};
 use outbox_tests::eventually;
 use serde_json::Value;
 use sqlx::mysql::MySqlRow;

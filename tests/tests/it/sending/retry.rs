@@ -6,7 +6,8 @@ use outbox_desk::{
     Action, Author, Change, Desk, MessageFilter, MessageRecord, MessageSelection, OperationStatus, Operations, Ordered,
     Refusal, Skipped,
 };
-use outbox_schema::{Dialect, Message, MessageId, NewMessage, Verdict};
+use outbox_schema::{MessageId, NewMessage};
+use outbox_store::{Dialect, Message, Verdict};
 use outbox_tests::changes::{self, Unfollowed};
 use outbox_tests::eventually;
 

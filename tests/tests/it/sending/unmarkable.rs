@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use outbox_schema::{Dialect, NewMessage};
+use outbox_schema::NewMessage;
+use outbox_store::Dialect;
 use outbox_tests::eventually;
 use outbox_tests::receiver::Receiver;
 use rustix::process::Signal;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use outbox_schema::Database;
+use outbox_store::Database;
 use outbox_tests::eventually;
 use outbox_tests::fleet::{Fleet, PATIENCE, Settings};
 use outbox_tests::servers::{self, Redis};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outbox_desk::{Desk, MessageRecord};
-use outbox_schema::Dialect;
+use outbox_store::Dialect;
 use outbox_tests::eventually;
 
 use crate::outboxes::{self, Outbox, literal};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_desk::Desk;
-use outbox_schema::{DeadReason, Dialect, Verdict};
+use outbox_store::{DeadReason, Dialect, Verdict};
 use outbox_tests::servers;
 
 use crate::changes::cancel_by_key::Application;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use outbox_schema::{Database, Dialect};
+use outbox_store::{Database, Dialect};
 use outbox_tests::eventually;
 use outbox_tests::faults::{Dice, Figures, repeat};
 use outbox_tests::receiver::{Manner, Receiver, Trickle};

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use outbox_schema::{Dialect, NewMessage, Verdict};
+use outbox_schema::NewMessage;
+use outbox_store::{Dialect, Verdict};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, PgConnection, Row};
 

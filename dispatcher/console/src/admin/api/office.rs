@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use outbox_adapters::Lease;
-use outbox_schema::{Database, Retention};
+use outbox_store::{Database, Retention};
 
 use super::checks::Checks;
 use super::problem::Problem;

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use outbox_desk::Desk;
-use outbox_schema::retention::Pruned;
+use outbox_store::retention::Pruned;
 
 use super::extract::Body;
 use super::requests::PruneBody;

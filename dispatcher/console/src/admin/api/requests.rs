@@ -6,7 +6,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use outbox_desk::{Author, ContentEdit, InvalidTargetSelection, MessageSelection, Selection};
-use outbox_schema::{MessageId, Retention};
+use outbox_schema::MessageId;
+use outbox_store::Retention;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};

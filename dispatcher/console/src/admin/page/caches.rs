@@ -8,7 +8,7 @@ use outbox_desk::{
     CountedGroups, DeadGroup, DeadLetterPage, Deaths, Desk, FiguresFilter, FiguresSeries, MessagePage, MessageSummary,
     Span,
 };
-use outbox_schema::retention::Pruned;
+use outbox_store::retention::Pruned;
 
 use super::searches::Searches;
 use crate::admin::api::{Office, Problem};

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use outbox_desk::{
     Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Desk, GROUPS, MessageSummary, Selection,
 };
-use outbox_schema::Database;
+use outbox_store::Database;
 
 use super::caches::Shown;
 use super::deaths::Axis;

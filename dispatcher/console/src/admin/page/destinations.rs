@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{Desk, DestinationEntry, HeldUp, PausedDestination};
-use outbox_schema::PauseKind;
+use outbox_store::PauseKind;
 use serde::Deserialize;
 
 use super::fields::{AUTHOR, Asked, Fields, NoFields, Sent};

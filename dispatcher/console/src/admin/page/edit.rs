@@ -8,7 +8,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use outbox_desk::{ByHand, Desk, Edited, HeadersBefore, MessageRecord, Revised};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::Status;
 use serde::Deserialize;
 
 use super::Reception;

@@ -5,7 +5,8 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{Desk, HeadersBefore, MessageRecord};
-use outbox_schema::{Database, MessageId, Status, Tags};
+use outbox_schema::{MessageId, Tags};
+use outbox_store::{Database, Status};
 
 use super::Reception;
 use super::fields::{Asked, Fields, NoFields, Sent};

@@ -6,7 +6,8 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{Action, Desk, MessageFilter, MessageSelection, MessageSummary};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::Status;
 
 use super::fields::{Asked, Fields, NoFields};
 use super::frame::Content;

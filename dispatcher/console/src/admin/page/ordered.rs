@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{Action, Change, OperationEntry, OperationStatus, Ordered, Outcome, Undoable};
-use outbox_schema::retention::Pruned;
+use outbox_store::retention::Pruned;
 
 use super::fields::Fields;
 use super::parts::{Tone, lead_to, left, message, number};

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use outbox_desk::{
     ChannelFigures, ChannelVitals, FiguresSeries, HaltedVitals, OperationStatus, PausedDestination, Span, TenantVitals,
 };
-use outbox_schema::figures::OTHERS;
+use outbox_store::figures::OTHERS;
 use serde::Deserialize;
 
 use super::Reception;

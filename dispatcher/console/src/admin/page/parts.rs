@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use outbox_desk::{Length, Outcome, TermEntry};
-use outbox_schema::Status;
+use outbox_store::Status;
 
 use super::fields::Fields;
 pub(super) use super::tables::{stacked, table};

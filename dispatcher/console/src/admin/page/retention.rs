@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{Change, Desk, RunsBy};
-use outbox_schema::retention::{Pruned, Retention};
+use outbox_store::retention::{Pruned, Retention};
 use serde::Deserialize;
 
 use super::fields::{AUTHOR, Asked, Fields, Sent};

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{TermEntry, TermFilter};
-use outbox_schema::TermEnd;
+use outbox_store::TermEnd;
 
 use super::fields::Asked;
 use super::frame::Content;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 use outbox_desk::{ChannelVitals, HaltedVitals, PausedDestination};
-use outbox_schema::PauseKind;
+use outbox_store::PauseKind;
 
 use super::fields::Fields;
 use super::links::destination;

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 use outbox_desk::{MessageSummary, Outcome};
-use outbox_schema::{MessageId, Status};
+use outbox_schema::MessageId;
+use outbox_store::Status;
 
 use super::parts::{Tone, message, state};
 use super::{Reception, paths};

@@ -6,7 +6,8 @@ mod replicas;
 use std::time::Duration;
 
 use outbox_model::traces::{self, Trace};
-use outbox_schema::{Epoch, Holder, MessageId, Shard, TermId, Verdict};
+use outbox_schema::MessageId;
+use outbox_store::{Epoch, Holder, Shard, TermId, Verdict};
 use outbox_tests::conformance::store::{Ask, Dialect, Outbox, http, mark, on_every_database};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 

@@ -7,11 +7,12 @@ use outbox_dispatcher::in_flight::InFlight;
 use outbox_model::Protocol;
 use outbox_model::state::{MESSAGES, REPLICAS};
 use outbox_model::steps::Step;
-use outbox_schema::store::due::{DueRows, RowsToClaim};
-use outbox_schema::store::{OpenedTerm, TermCounts};
-use outbox_schema::{
-    ChannelTerms, ClaimId, Epoch, Holder, Mark, Message, MessageId, Revision, Shard, StoreError, TermEnd, TermId,
-    Verdict, WalkStart,
+use outbox_schema::MessageId;
+use outbox_store::store::due::{DueRows, RowsToClaim};
+use outbox_store::store::{OpenedTerm, TermCounts};
+use outbox_store::{
+    ChannelTerms, ClaimId, Epoch, Holder, Mark, Message, Revision, Shard, StoreError, TermEnd, TermId, Verdict,
+    WalkStart,
 };
 use outbox_tests::conformance::store::{Outbox, http, mark, seen, terms};
 use tokio::task::JoinHandle;

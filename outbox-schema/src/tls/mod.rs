@@ -1,8 +1,0 @@
-//! TLS of connections: verified beyond this machine, unless the URL says otherwise.
-
-mod protection;
-mod verified;
-
-pub use protection::Tls;
-pub use verified::{NO_AUTHORITY, is_this_machine, own_authority};
-pub(crate) use verified::{is_unverified, of_mysql, of_postgres};
