@@ -27,7 +27,7 @@ pub struct Config {
     pub telemetry: TelemetryConfig,
     /// What is told to people without their asking. None: nothing is.
     pub alerts: Option<AlertsConfig>,
-    /// The channels, by name. There is at least one.
+    /// The channels, by name. There is at least one, unless wrong ones were left out.
     pub channels: BTreeMap<String, ChannelConfig>,
     pub(super) settings: Settings,
     /// Why the default of `database.url` is not to be used.

@@ -29,7 +29,7 @@ pub(super) fn refusal(settings: &Settings, file: Option<&Path>) -> Option<Proble
         "is not set, and its default, a file of SQLite in this folder, is for a first try only: {why}. Set it in [database] of the \
          settings file, as OUTBOX_DATABASE__URL or by --database (sqlite://outbox.db, where a file of SQLite is meant)"
     );
-    Some(Problem::with_key(&Origin::Default, "database.url", advice))
+    Some(Problem::with_key(&Origin::Default, &Key::dotted("database.url"), advice))
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ fn take_kind(
         let origin = givens.iter().find(|(key, _)| key.channel() == section.channel()).map(|(_, given)| &given.origin);
         let kinds: Vec<_> = known.kinds().map(|kind| format!("kind = \"{}\"", kind.name)).collect();
         let advice = format!("is missing: every channel says what it is, {}", kinds.join(" or "));
-        problems.push(Problem::with_key(origin.unwrap_or(&Origin::Default), key, advice));
+        problems.push(Problem::with_key(origin.unwrap_or(&Origin::Default), &key, advice));
         return None;
     };
     let setting = Setting { key, value: typed(given.value, &row.default), origin: given.origin, row };

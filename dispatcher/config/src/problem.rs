@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::key::Key;
 use super::setting::{Origin, Setting};
 
 /// All wrong settings, not only the first.
@@ -45,27 +46,25 @@ pub struct Problem {
     pub value: Option<String>,
     /// What is wrong and what is allowed.
     pub advice: String,
+    /// The channel whose setting this is.
+    pub(super) channel: Option<String>,
 }
 
 impl Problem {
     /// The problem of a value that is not allowed.
     pub(super) fn with_value(setting: &Setting, advice: impl Into<String>) -> Self {
-        Self {
-            origin: setting.origin.place(),
-            key: setting.key.to_string(),
-            value: Some(setting.shown().to_string()),
-            advice: advice.into(),
-        }
+        Self { value: Some(setting.shown().to_string()), ..Self::with_key(&setting.origin, &setting.key, advice) }
     }
 
     /// The problem of a key that should not be there, or that is missing.
-    pub(super) fn with_key(origin: &Origin, key: impl fmt::Display, advice: impl Into<String>) -> Self {
-        Self { origin: origin.place(), key: key.to_string(), value: None, advice: advice.into() }
+    pub(super) fn with_key(origin: &Origin, key: &Key, advice: impl Into<String>) -> Self {
+        let channel = key.channel().map(str::to_owned);
+        Self { origin: origin.place(), key: key.to_string(), value: None, advice: advice.into(), channel }
     }
 
     /// The problem of a source that could not be read at all.
     pub(super) fn with_source(place: String, advice: impl Into<String>) -> Self {
-        Self { origin: Some(place), key: String::new(), value: None, advice: advice.into() }
+        Self { origin: Some(place), key: String::new(), value: None, advice: advice.into(), channel: None }
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) fn gather(sources: &Sources, known: &[Key], problems: &mut Vec<Proble
             put(&mut givens, key, GivenValue { value: Raw::Text(value.clone()), origin });
         } else if let Some(meant) = known.iter().find(|key| key.to_env().replace("__", "_") == *name) {
             let advice = format!("a section and its key are joined by two underscores: {}", meant.to_env());
-            problems.push(Problem::with_key(&origin, "", advice));
+            problems.push(Problem::with_source(name.clone(), advice));
         }
     }
     for (key, value) in &sources.flags {

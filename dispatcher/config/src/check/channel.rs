@@ -16,13 +16,14 @@ use crate::settings::Settings;
 use crate::shapes::{FAIRNESS, IN_DOUBT, ON_DEAD_ORDERED, RECORD_DELIVERIES};
 use crate::{OutcomeTargets, read, units};
 
+/// The channels that can be read. Some may be wrong all the same.
 pub(super) fn channels(
     settings: &Settings,
     known: &Known,
     max_bytes: Option<u64>,
     problems: &mut Vec<Problem>,
-) -> Checked<BTreeMap<String, ChannelConfig>> {
-    let mut channels = Ok(BTreeMap::new());
+) -> BTreeMap<String, ChannelConfig> {
+    let mut channels = BTreeMap::new();
     for name in settings.channels() {
         let section = Key::of_channel(&name);
         let said = settings.get(&section.child(known.kind.name));
@@ -42,16 +43,10 @@ pub(super) fn channels(
             }
             Ok(channel)
         });
-        // All channels are read before the first failure counts.
-        match (&mut channels, channel) {
-            (Ok(channels), Ok(channel)) => drop(channels.insert(name, channel)),
-            (Ok(_), Err(Refused)) => channels = Err(Refused),
-            (Err(Refused), _) => {}
-        }
+        channels.extend(channel.ok().map(|channel| (name, channel)));
     }
-    let channels = channels?;
     outcomes::check(&channels, settings, problems);
-    Ok(channels)
+    channels
 }
 
 fn channel(name: &str, kind: &'static Kind, values: &mut Values, settings: &Settings) -> Checked<ChannelConfig> {

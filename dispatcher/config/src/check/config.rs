@@ -17,7 +17,7 @@ use crate::{
     RetentionConfig, TelemetryConfig, Wakeup, database_url,
 };
 
-/// Reads all settings. They are refused where there is a problem.
+/// Reads all settings. They are refused where one is wrong that is not of a channel.
 pub(crate) fn config(
     settings: Settings,
     known: &Known,
@@ -51,7 +51,7 @@ pub(crate) fn config(
         admin: admin?,
         telemetry: telemetry?,
         alerts: alerts?,
-        channels: channels?,
+        channels,
         settings,
         no_default_database,
     })

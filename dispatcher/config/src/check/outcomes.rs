@@ -1,6 +1,6 @@
 //! Where channels tell of outcomes: `on_dead` and `on_success`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use outbox_store::OutcomeTarget;
 
@@ -12,11 +12,14 @@ use crate::read;
 use crate::settings::Settings;
 
 /// Checks that each channel that others name is there, takes the target, and tells of nothing itself: so there is no loop.
+/// Where that channel is wrong itself, nothing more is told.
 pub(super) fn check(channels: &BTreeMap<String, ChannelConfig>, settings: &Settings, problems: &mut Vec<Problem>) {
+    let wrong: BTreeSet<_> = problems.iter().filter_map(|problem| problem.channel.clone()).collect();
     for (name, channel) in channels {
         let OutcomeTargets { on_dead, on_success } = &channel.outcomes;
         for (setting, told) in [("on_dead", on_dead), ("on_success", on_success)] {
-            let Some((key, why)) = told.as_ref().and_then(|told| refusal(name, told, channels)) else { continue };
+            let told = told.as_ref().filter(|told| told.channel == *name || !wrong.contains(&told.channel));
+            let Some((key, why)) = told.and_then(|told| refusal(name, told, channels)) else { continue };
             problems.extend(read::of_key(settings, &Key::of_channel(name).child(setting), key, why));
         }
     }

@@ -104,7 +104,7 @@ fn known() -> &'static Known {
 }
 
 fn load(file: &str) -> Result<Config, ConfigError> {
-    Config::of(&sources(file, &[], &[]), known(), |_| true)
+    Config::of(&sources(file, &[], &[]), known())
 }
 
 #[test]

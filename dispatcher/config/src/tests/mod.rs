@@ -53,6 +53,55 @@ fn who_looks_does_without_the_channels_that_are_wrong_and_hears_of_them_and_noth
     assert_eq!(refused, Config::load(&more).unwrap_err(), "all is told");
 }
 
+/// The channels that stay for who looks, and the keys of the settings that are wrong.
+fn looked_at(channels: &str, environment: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+    let file = format!("[database]\nurl = \"sqlite://x.db\"\n{channels}");
+    let (config, problems) = Config::load_without_wrong_channels(&sources(&file, environment, &[])).unwrap();
+    let configured = config.settings.channels();
+    assert_eq!(config.channels.keys().cloned().collect::<Vec<_>>(), configured);
+    (configured, problems.into_iter().map(|problem| problem.key).collect())
+}
+
+#[test]
+fn who_looks_keeps_a_channel_that_tells_its_outcomes_to_one_that_is_left_out() {
+    let right =
+        "[channels.right]\nkind = \"http\"\non_dead = { channel = \"ops\", target = \"https://ops.example\" }\n";
+    for (wrong, key) in [
+        ("kind = \"smtp\"", "channels.ops.kind"),
+        ("timeout = \"1s\"", "channels.ops.kind"),
+        ("kind = \"http\"\ntimeout = \"soon\"", "channels.ops.timeout"),
+        ("kind = \"http\"\nbase_url = \"ftp://x\"", "channels.ops.base_url"),
+    ] {
+        let told = looked_at(&format!("{right}[channels.ops]\n{wrong}"), &[]);
+        assert_eq!(told, (vec!["right".to_owned()], vec![key.to_owned()]), "{wrong}");
+    }
+    let (kept, told) = looked_at(right, &[("OUTBOX_CHANNELS__OPS__KIND", "'http'")]);
+    assert_eq!((kept, told), (vec!["right".to_owned()], vec!["channels.ops.kind".to_owned()]));
+}
+
+#[test]
+fn who_looks_hears_of_all_channels_that_are_wrong_at_once() {
+    let wrong = "[channels.a]\nkind = \"http\"\ntimeout = \"soon\"\n[channels.b]\nkind = \"http\"\n\
+                 on_dead = { channel = \"gone\", target = \"https://x.example\" }\n[channels.c]\nkind = \"http\"\n";
+    let told = vec!["channels.a.timeout".to_owned(), "channels.b.on_dead.channel".to_owned()];
+    assert_eq!(looked_at(wrong, &[]), (vec!["c".to_owned()], told));
+}
+
+#[test]
+fn who_looks_does_without_a_channel_whose_name_is_wrong() {
+    for name in ["a.b", "a b", "\\\""] {
+        let (kept, told) =
+            looked_at(&format!("[channels.right]\nkind = \"http\"\n[channels.\"{name}\"]\nkind = \"http\""), &[]);
+        assert_eq!((kept, told.len()), (vec!["right".to_owned()], 1), "{name}: {told:?}");
+    }
+}
+
+#[test]
+fn where_every_channel_is_wrong_who_looks_has_none_and_not_that_of_the_first_try() {
+    let (kept, told) = looked_at("[channels.a]\nkind = \"smtp\"", &[]);
+    assert_eq!((kept, told), (Vec::new(), vec!["channels.a.kind".to_owned()]));
+}
+
 #[test]
 fn a_server_that_only_a_parameter_of_the_url_names_is_one() {
     for url in ["postgres://u:p@/shop?host=/cloudsql/a:b:c", "mysql://u:p@/shop?socket=/cloudsql/a:b:c"] {
