@@ -101,7 +101,7 @@ fn take_kind(
         problems.push(Problem::with_key(origin.unwrap_or(&Origin::Default), &key, advice));
         return None;
     };
-    let setting = Setting { key, value: typed(given.value, &row.default), origin: given.origin, row };
+    let setting = Setting { key, value: typed(given.value, row.shape), origin: given.origin, row };
     let kind = setting.value.as_str().and_then(|name| known.kind_named(name));
     match kind {
         Some(_) => settings.0.push(setting),

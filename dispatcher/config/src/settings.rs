@@ -1,5 +1,6 @@
 //! All effective settings.
 
+use outbox_adapters::shape::Shape;
 use toml::{Table, Value};
 
 use super::key::Key;
@@ -56,7 +57,7 @@ impl Settings {
         }
         for (key, GivenValue { value, origin }) in mine {
             let mut flat = Vec::new();
-            flatten(&typed(value, default), key.parts(), &mut flat);
+            flatten(&typed(value, row.shape), key.parts(), &mut flat);
             for (parts, value) in flat {
                 self.0.push(Setting { key: Key::from_parts(parts), value, origin: origin.clone(), row });
             }
@@ -80,23 +81,30 @@ pub(super) fn insert_at(table: &mut Table, path: &[String], value: Value) {
     }
 }
 
-/// Reads a text as the type of the default. A text that cannot be read stays a text, and is refused later.
-pub(super) fn typed(raw: Raw, default: &Value) -> Value {
+/// Reads a text as what the setting may be. A text that cannot be read stays a text, and is refused later.
+pub(super) fn typed(raw: Raw, shape: Shape) -> Value {
     let text = match raw {
         Raw::Typed(value) => return value,
         Raw::Text(text) => text,
     };
-    let value = match default {
-        Value::Integer(_) => text.trim().parse().ok().map(Value::Integer),
-        Value::Float(_) => text.trim().parse().ok().map(Value::Float),
-        Value::Boolean(_) => text.trim().parse().ok().map(Value::Boolean),
-        Value::Table(_) => text.parse().ok().filter(Value::is_table),
-        Value::Array(_) if text.trim_start().starts_with('[') => text.parse().ok(),
-        Value::Array(_) => {
+    let value = match shape {
+        Shape::Flag => text.trim().parse().ok().map(Value::Boolean),
+        Shape::Whole(..) => text.trim().parse().ok().map(Value::Integer),
+        Shape::Number(..) => text.trim().parse().ok().map(Value::Float),
+        Shape::Auth | Shape::Headers | Shape::Outcome => text.parse().ok().filter(Value::is_table),
+        Shape::List { .. } | Shape::Secrets { .. } if text.trim_start().starts_with('[') => text.parse().ok(),
+        Shape::List { .. } | Shape::Secrets { .. } => {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             Some(Value::Array(items.map(|item| Value::String(item.to_owned())).collect()))
         }
-        Value::String(_) | Value::Datetime(_) => None,
+        Shape::Word(_)
+        | Shape::Time(..)
+        | Shape::TimeOr { .. }
+        | Shape::Size(..)
+        | Shape::Text(_)
+        | Shape::File
+        | Shape::Token
+        | Shape::SecretUrl(_) => None,
     };
     value.unwrap_or(Value::String(text))
 }

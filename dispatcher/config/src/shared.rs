@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use outbox_adapters::shape::Shape;
+use outbox_adapters::shape::{Item, Shape};
+use outbox_adapters::values::Given;
 use toml::Value;
 
+use super::parse::parse;
 use super::setting::Setting;
 use super::{Config, units};
 
@@ -22,7 +24,7 @@ impl Config {
 
 fn is_default(setting: &Setting) -> bool {
     // Of a table, an empty one alone is the default.
-    plain(&setting.value) == plain(&setting.row.default)
+    plain(setting.row.shape, &setting.value) == plain(setting.row.shape, &setting.row.default)
 }
 
 /// Whether all replicas must share the setting. Secrets are not compared: nothing that follows from them may be written
@@ -48,15 +50,29 @@ fn is_shared(setting: &Setting) -> bool {
 }
 
 fn shown(setting: &Setting) -> String {
-    plain(&setting.shown()).to_string()
+    plain(setting.row.shape, &setting.shown()).to_string()
 }
 
-/// The value in its shortest writing: `60s` is `1m`.
-fn plain(value: &Value) -> Value {
-    let Value::String(text) = value else { return value.clone() };
-    let time = units::parse_time(text).map(units::format_time);
-    let plain = time.or_else(|_| units::parse_size(text).map(units::format_size));
-    Value::String(plain.unwrap_or_else(|_| text.clone()))
+/// The value in one writing, by what the setting may be: of a time, `60s` is `1m`. A text stays as it is.
+fn plain(shape: Shape, value: &Value) -> Value {
+    match (shape, parse(shape, value)) {
+        (Shape::List { item, .. }, Ok(Given::List(items))) => {
+            Value::Array(items.iter().map(|text| plain_item(item, text)).collect())
+        }
+        (_, Ok(Given::Time(Some(time)))) => Value::String(units::format_time(time)),
+        (_, Ok(Given::Size(bytes))) => Value::String(units::format_size(bytes)),
+        (_, Ok(Given::Number(number))) => number.to_string().parse().unwrap_or_else(|_| value.clone()),
+        _ => value.clone(),
+    }
+}
+
+/// An item of a list: a number, where the list may have numbers.
+fn plain_item(item: Item, text: &str) -> Value {
+    let number = match item {
+        Item::Whole(..) | Item::Code { .. } => text.parse().ok(),
+        Item::Text(_) => None,
+    };
+    number.map_or_else(|| Value::String(text.to_owned()), Value::Integer)
 }
 
 #[cfg(test)]
@@ -66,8 +82,15 @@ mod tests {
     use crate::Sources;
 
     fn shared(file: &str) -> BTreeMap<String, String> {
-        let config =
-            Config::load(&Sources { file: Some(("outbox.toml".into(), file.to_owned())), ..Sources::default() });
+        shared_with(file, &[])
+    }
+
+    fn shared_with(file: &str, environment: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let config = Config::load(&Sources {
+            file: Some(("outbox.toml".into(), file.to_owned())),
+            environment: environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            flags: Vec::new(),
+        });
         let config = config.unwrap();
         config.shared(&config)
     }
@@ -98,6 +121,39 @@ mod tests {
         assert_eq!(shared(&format!("[lease]\nttl = \"10000ms\"\n{base}timeout = \"15s\"\n")), shared(base));
         let minute = |text: &str| shared(&format!("[lease]\nterm = \"{text}\"\n{base}"));
         assert_eq!(minute("1m"), minute("60s"));
+    }
+
+    #[test]
+    fn a_setting_of_the_environment_is_the_same_as_in_the_file() {
+        let base = "[channels.http]\nkind = \"http\"\n";
+        for (key, file, variable, value) in [
+            ("rate", "10", "RATE", "10"),
+            ("rate", "10.0", "RATE", "10"),
+            ("rate", "2.5", "RATE", "2.50"),
+            ("factor", "3", "FACTOR", "3"),
+            ("max_attempts", "7", "MAX_ATTEMPTS", " 7"),
+            ("max_message_bytes", "\"1024 KiB\"", "MAX_MESSAGE_BYTES", "1MiB"),
+            ("timeout", "\"90s\"", "TIMEOUT", "1m 30s"),
+            ("ports", "[443, 8443]", "PORTS", "443,8443"),
+            ("ports", "443", "PORTS", "443"),
+            ("retry_statuses", "[409, \"4xx\"]", "RETRY_STATUSES", "409, 4xx"),
+            ("allow_networks", "\"10.0.0.0/8\"", "ALLOW_NETWORKS", "10.0.0.0/8"),
+            ("https_only", "true", "HTTPS_ONLY", "true"),
+        ] {
+            let variable = format!("OUTBOX_CHANNELS__HTTP__{variable}");
+            let of_file = shared(&format!("{base}{key} = {file}\n"));
+            assert_eq!(shared_with(base, &[(&variable, value)]), of_file, "{key} = {file}, {variable}={value}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_looks_like_a_time_a_size_or_a_number_is_a_text() {
+        let header =
+            |value: &str| shared(&format!("[channels.http]\nkind = \"http\"\nheaders = {{ X-Max = \"{value}\" }}\n"));
+        for (one, other) in [("60s", "1m"), ("1 KiB", "1024 B"), ("10", "10.0")] {
+            assert_ne!(header(one), header(other));
+            assert_eq!(header(one)["channels.http.headers.X-Max"], format!("\"{one}\""));
+        }
     }
 
     #[test]

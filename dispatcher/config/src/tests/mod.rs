@@ -176,6 +176,14 @@ fn flags_win_over_the_environment_which_wins_over_the_file() {
 }
 
 #[test]
+fn a_variable_is_read_as_what_its_setting_may_be_whatever_the_channel_inherits() {
+    let environment = [("OUTBOX_CHANNELS__HOOK__FACTOR", "1.5"), ("OUTBOX_CHANNELS__HOOK__RATE", "10")];
+    let config = load("[retry]\nfactor = 3\n[channels.hook]\nkind = \"http\"", &environment, &[]).unwrap();
+    assert!((config.channels["hook"].retry.factor - 1.5).abs() < f64::EPSILON);
+    assert_eq!(config.channels["hook"].rate, Some(10.0));
+}
+
+#[test]
 fn variables_that_are_none_of_ours_are_passed_over() {
     let environment = [
         ("OUTBOX_SERVICE_HOST", "10.0.0.1"),
