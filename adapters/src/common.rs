@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use hyper::header::HeaderName;
 use ipnet::IpNet;
 
 use crate::setup::TlsRoots;
-use crate::shape::{Item, Shape};
+use crate::shape::{Item, Shape, Text};
 use crate::values::{Checked, Values};
 
 /// A setting that lists networks, each as [`network`] reads it.
@@ -14,6 +15,11 @@ pub(crate) const NETWORKS: Shape = Shape::List {
     allowed: "a list of networks such as \"10.0.0.0/8\" or \"::1/128\"",
     item: Item::Text(|text| network(text).map(drop)),
 };
+
+/// A setting that names a header, or none.
+pub const HEADER_NAME: Shape = Shape::Text(
+    Text::new("the name of a header", |name| HeaderName::try_from(name).map(drop).map_err(|_| String::new())).or_none(),
+);
 
 /// The setting that says the age from which a connection takes no more requests.
 pub(crate) const MAX_CONNECTION_AGE: Shape = Shape::Time(Duration::from_secs(1), Duration::from_hours(24));

@@ -16,6 +16,7 @@ pub mod values;
 mod witness;
 
 pub use adapter::{About, Adapter, Answer, Delivery, Permit};
+pub use common::HEADER_NAME;
 pub use hints::Hints;
 pub use kind::{ChannelSettings, ChannelSetup, Kind};
 pub use kinds::KINDS;

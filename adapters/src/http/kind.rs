@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hyper::header::HeaderName;
-
 use super::HttpChannel;
 use super::headers::{check_header, check_headers, check_row_header};
 use super::settings::{AuthTo, Body, CloudEvents, IdempotencyKey, Method, Settings, Targets};
 use super::statuses::{STATUSES, Statuses, check_statuses};
 use crate::adapter::Adapter;
-use crate::common::{MAX_CONNECTION_AGE, NETWORKS, network, tls_roots};
+use crate::common::{HEADER_NAME, MAX_CONNECTION_AGE, NETWORKS, network, tls_roots};
 use crate::kind::{ChannelSettings, ChannelSetup, Kind};
 use crate::setup::{BASE_URL, SetupError, TlsRoots, base_url};
 use crate::shape::{Item, Shape, Shapes, Text, words};
@@ -46,7 +44,7 @@ const SHAPES: Shapes = &[
     ("retry_statuses", STATUS_LIST),
     ("dead_statuses", STATUS_LIST),
     ("known_statuses", STATUS_LIST),
-    ("known_header", Shape::Text(Text::new("the name of a header", header_name).or_none())),
+    ("known_header", HEADER_NAME),
     ("allow_networks", NETWORKS),
     ("deny_networks", NETWORKS),
     ("https_only", Shape::Flag),
@@ -66,10 +64,6 @@ const STATUS_LIST: Shape = Shape::List {
         check: |status| Statuses::parse(status).map(drop),
     },
 };
-
-fn header_name(name: &str) -> Result<(), String> {
-    HeaderName::try_from(name).map(drop).map_err(|_| String::new())
-}
 
 impl ChannelSettings for Settings {
     fn build(&self, channel: &ChannelSetup<'_>) -> Result<Arc<dyn Adapter>, SetupError> {

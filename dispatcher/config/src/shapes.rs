@@ -3,9 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use hyper::header::HeaderName;
 use outbox_adapters::shape::{Shape, Shapes, Text, words};
-use outbox_adapters::{BASE_URL, REDIS_URL, base_url, check_redis_url};
+use outbox_adapters::{BASE_URL, HEADER_NAME, REDIS_URL, base_url, check_redis_url};
 use outbox_schema::plain_name;
 use outbox_store::{DeliveryRecord, InDoubtPolicy, OnDeadOrdered, environment};
 use url::Url;
@@ -56,7 +55,7 @@ pub(super) const SECTIONS: &[(&str, Shapes)] = &[
             ("read_token", Shape::Token),
             ("metrics_token", Shape::Token),
             ("read_payloads", Shape::Flag),
-            ("user_header", Shape::Text(Text::new("the name of a header", header_name).or_none())),
+            ("user_header", HEADER_NAME),
         ],
     ),
     (
@@ -156,10 +155,6 @@ fn instance(name: &str) -> Result<(), String> {
         ..=255 if !name.contains(char::is_control) => Ok(()),
         _ => Err(String::new()),
     }
-}
-
-fn header_name(name: &str) -> Result<(), String> {
-    name.parse::<HeaderName>().map(drop).map_err(|_| String::new())
 }
 
 fn otlp_endpoint(url: &str) -> Result<(), String> {
