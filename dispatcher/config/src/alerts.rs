@@ -37,10 +37,7 @@ impl AlertFormat {
 
     /// The word in the settings.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Slack => "slack",
-            Self::Json => "json",
-        }
+        Self::WORDS.iter().find(|(_, format)| *format == self).map_or("", |(word, _)| word)
     }
 }
 

@@ -88,11 +88,7 @@ impl Wakeup {
 
     /// The word in the settings.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Notify => "notify",
-            Self::Redis => "redis",
-            Self::Off => "off",
-        }
+        Self::WORDS.iter().find(|(_, wakeup)| *wakeup == self).map_or("", |(word, _)| word)
     }
 }
 
@@ -141,11 +137,9 @@ pub struct TelemetryConfig {
 }
 
 /// The format of log lines.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// Text for people.
-    #[default]
     Text,
     /// One JSON object per line.
     Json,

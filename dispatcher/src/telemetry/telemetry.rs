@@ -231,9 +231,4 @@ mod tests {
             assert!(tracing::info_span!(target: spans::TARGET, "attempt").is_disabled());
         });
     }
-
-    #[test]
-    fn the_format_of_the_log_is_written_in_lower_case() {
-        assert_eq!(serde_json::from_str::<LogFormat>("\"json\"").unwrap(), LogFormat::Json);
-    }
 }
