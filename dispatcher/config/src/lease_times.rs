@@ -17,8 +17,6 @@ pub struct LeaseTimes {
     pub ttl: Duration,
     /// `lease.term`.
     pub term: Duration,
-    /// How often a replica campaigns.
-    pub campaign_interval: Duration,
 }
 
 impl LeaseTimes {
@@ -29,7 +27,7 @@ impl LeaseTimes {
 
     /// How long a change of poller may take, with three campaigns to spare.
     pub(crate) fn change_of_poller(&self) -> Duration {
-        self.ttl + self.campaign_interval * 3
+        self.ttl + campaign_interval(self.ttl) * 3
     }
 
     /// A lag up to this is no cause.

@@ -7,8 +7,8 @@ use outbox_desk::{ChannelRunsBy, RetentionRunsBy, RunsBy};
 use outbox_schema::origin::origin;
 use outbox_store::OnDeadOrdered;
 
+use outbox_config::LeaseTimes;
 use outbox_config::{ChannelConfig, Config};
-use outbox_config::{LeaseTimes, campaign_interval};
 
 /// The settings that an explanation needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Configured {
         };
         Self {
             channels: config.channels.iter().map(|(name, its)| (name.clone(), channel(its))).collect(),
-            lease: LeaseTimes { ttl, term, campaign_interval: campaign_interval(ttl) },
+            lease: LeaseTimes { ttl, term },
         }
     }
 
@@ -60,7 +60,7 @@ impl Configured {
         let term = Duration::from_millis(runs_by.lease_term_ms);
         Self {
             channels: runs_by.channels.iter().map(|(name, its)| (name.clone(), channel(its))).collect(),
-            lease: LeaseTimes { ttl, term, campaign_interval: campaign_interval(ttl) },
+            lease: LeaseTimes { ttl, term },
         }
     }
 

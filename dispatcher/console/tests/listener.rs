@@ -119,7 +119,7 @@ async fn office() -> Office {
     let database = outbox_store::Database::connect(&options).await.unwrap();
     let outbox_store::Database::Sqlite(pool) = database.clone() else { panic!("{url} is no SQLite") };
     let ttl = Duration::from_secs(10);
-    let lease = LeaseTimes { ttl, term: ttl, campaign_interval: ttl };
+    let lease = LeaseTimes { ttl, term: ttl };
     let config = Config::load(&Sources::default()).unwrap();
     Office {
         database,

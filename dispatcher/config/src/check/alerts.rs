@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use outbox_adapters::values::{Checked, Refused, Values};
 
+use crate::LeaseTimes;
 use crate::alerts::{AlertFormat, AlertsConfig};
 use crate::shapes::dead_rate;
-use crate::{LeaseTimes, campaign_interval};
 
 /// Reads what is told, if anything is.
 pub(super) fn alerts(values: &mut Values, ttl: Checked<Duration>) -> Checked<Option<AlertsConfig>> {
@@ -14,7 +14,7 @@ pub(super) fn alerts(values: &mut Values, ttl: Checked<Duration>) -> Checked<Opt
     let on_dead_rate = values.text_or_none("on_dead_rate")?.map(dead_rate).transpose().map_err(|_| Refused)?;
     let (format, window) = (values.word("format", &AlertFormat::WORDS)?, values.time("window")?);
     let page_url = values.text_or_none("page_url")?.map(str::to_owned);
-    let shortest = LeaseTimes { ttl, term: ttl, campaign_interval: campaign_interval(ttl) }.change_of_poller();
+    let shortest = LeaseTimes { ttl, term: ttl }.change_of_poller();
     if on_no_poller.is_some_and(|time| time < shortest) {
         let shortest = humantime::format_duration(shortest);
         values.refuse(

@@ -19,7 +19,7 @@ use crate::health::store_health::StoreHealth;
 use crate::health::vitals::{Vitals, VitalsCache, VitalsSource};
 use crate::text::span;
 use outbox_config::Config;
-use outbox_config::{LeaseTimes, campaign_interval};
+use outbox_config::LeaseTimes;
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::poller::marking::Marking;
@@ -92,7 +92,7 @@ impl Health {
             lease,
             lineages,
             marking,
-            times: LeaseTimes { ttl, term: config.lease.term, campaign_interval: campaign_interval(ttl) },
+            times: LeaseTimes { ttl, term: config.lease.term },
             fleet,
             asks_lease: AtomicBool::new(false),
             locks: Cached::new(LOCKS_FRESH),

@@ -178,11 +178,7 @@ mod tests {
     use super::*;
     use crate::health::vitals::ChannelVitals;
 
-    const LEASE: LeaseTimes = LeaseTimes {
-        ttl: Duration::from_secs(10),
-        term: Duration::from_secs(20),
-        campaign_interval: Duration::from_secs(1),
-    };
+    const LEASE: LeaseTimes = LeaseTimes { ttl: Duration::from_secs(10), term: Duration::from_secs(20) };
 
     fn lagging(lag: i64) -> Vitals {
         let channel = ChannelVitals { lag_ms: Some(lag * 1000), ..ChannelVitals::default() };

@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn while_the_lease_store_is_away_the_poller_is_the_one_whose_term_the_database_shows() {
         let ttl = Duration::from_secs(10);
-        let lease = LeaseTimes { ttl, term: ttl * 2, campaign_interval: Duration::from_secs(1) };
+        let lease = LeaseTimes { ttl, term: ttl * 2 };
         let configured = Configured { channels: BTreeMap::new(), lease };
         let away = || LeaseError { at: "redis".to_owned(), doing: "asking", source: "refused".into() };
         let replicas = Replicas::told(vec![ReplicaStatus {

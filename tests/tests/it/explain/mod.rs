@@ -31,11 +31,7 @@ fn configured() -> Configured {
     let channel = ConfiguredChannel { max_attempts: 10, max_age: Duration::from_hours(72), halts: false, fair: true };
     Configured {
         channels: BTreeMap::from([("http".to_owned(), channel)]),
-        lease: LeaseTimes {
-            ttl: Duration::from_secs(10),
-            term: Duration::from_secs(20),
-            campaign_interval: Duration::from_secs(1),
-        },
+        lease: LeaseTimes { ttl: Duration::from_secs(10), term: Duration::from_secs(20) },
     }
 }
 
