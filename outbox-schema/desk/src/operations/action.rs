@@ -4,8 +4,7 @@ use outbox_store::Status;
 use serde::{Deserialize, Serialize};
 
 /// What is done to many messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Dead letters become due again.
     Redrive,
