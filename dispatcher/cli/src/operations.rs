@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use outbox_desk::{OperationEntry, OperationPage, OperationStatus};
+use outbox_desk::{Action, OperationEntry, OperationPage, OperationStatus};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::changes::undo_of;
 use super::known::number;
 use super::progress::INTERRUPTED;
 use super::session::{AuthorArgs, OutboxAccess, Purpose};
@@ -229,10 +230,9 @@ fn shown(operation: &OperationEntry) -> Page {
         page.fact("ended", COLUMN, Cell::time(to_the_second(ended)));
     }
     if operation.changed > 0 && operation.status != OperationStatus::Open {
-        match operation.action.as_str() {
-            "redrive" => page.fact("take back", COLUMN, format!("outbox dead-letters undo {}", operation.id)),
-            "replay" => page.fact("take back", COLUMN, format!("outbox messages undo {}", operation.id)),
-            _ => {}
+        let undo = Action::named(&operation.action).and_then(|action| undo_of(action, operation.id));
+        if let Some(undo) = undo {
+            page.fact("take back", COLUMN, undo);
         }
     }
     page

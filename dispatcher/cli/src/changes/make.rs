@@ -6,6 +6,7 @@ use outbox_console::text::print_as;
 use outbox_desk::{Action, Author, Change};
 
 use super::outcome::{TAKE_CANCELLED_BACK, in_words};
+use super::undo::{UNDO_REDRIVE, UNDO_REPLAY};
 use crate::nearest;
 use crate::progress::LongChange;
 use crate::session::OutboxAccess;
@@ -13,8 +14,8 @@ use crate::session::OutboxAccess;
 /// What the messages are that a change has come to, and what takes back the change with a number.
 fn words(action: Action) -> (&'static str, fn(i64) -> String) {
     match action {
-        Action::Redrive => ("redriven", |id| format!("take back: outbox dead-letters undo {id}")),
-        Action::Replay => ("replayed", |id| format!("take back: outbox messages undo {id}")),
+        Action::Redrive => ("redriven", |id| format!("take back: {UNDO_REDRIVE} {id}")),
+        Action::Replay => ("replayed", |id| format!("take back: {UNDO_REPLAY} {id}")),
         Action::Cancel => ("cancelled", |_| TAKE_CANCELLED_BACK.to_owned()),
         Action::Retry => ("retried", |_| "what was retried is due".to_owned()),
         Action::Edit => ("looked at", |_| "the audit keeps what is overwritten".to_owned()),

@@ -2,8 +2,10 @@
 
 mod make;
 mod outcome;
+mod undo;
 mod would;
 
 pub(super) use make::make;
 pub(super) use outcome::pruned;
+pub(super) use undo::undo_of;
 pub(super) use would::{count, would};

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use outbox_desk::{Action, Because, Change, Outcome, Refusal, ReplayManner, Undoable};
 use outbox_store::retention::Pruned;
 
+use super::undo::undo_of;
 use crate::pace::{changed_of, go_on, last_due};
 
 /// The most messages that are named where many were left as they are.
@@ -79,13 +80,14 @@ fn besides(done: &Outcome) -> String {
 }
 
 fn taken_back(done: &Outcome) -> String {
-    match (done.action, done.audit_id) {
-        _ if done.changed == 0 => String::new(),
-        (Action::Redrive, Some(id)) => format!("\ntake back:       outbox dead-letters undo {id}"),
-        (Action::Replay, Some(id)) => format!("\ntake back:       outbox messages undo {id}"),
-        (Action::Cancel, _) => format!("\n{TAKE_CANCELLED_BACK}"),
-        _ => String::new(),
+    if done.changed == 0 {
+        return String::new();
     }
+    if done.action == Action::Cancel {
+        return format!("\n{TAKE_CANCELLED_BACK}");
+    }
+    let undo = done.audit_id.and_then(|id| undo_of(done.action, id));
+    undo.map_or_else(String::new, |undo| format!("\ntake back:       {undo}"))
 }
 
 /// The messages that were left as they are.

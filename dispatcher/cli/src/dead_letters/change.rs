@@ -76,15 +76,16 @@ pub(super) async fn purge(outbox: &OutboxAccess, args: PurgeArgs) -> anyhow::Res
         return would(outbox, &change, args.json).await;
     }
     if !args.yes {
-        let found = match Preview::of(outbox.desk().as_ref(), &change).await? {
-            Some(Preview::Letters(found)) if !found.is_empty() => found,
+        let preview = Preview::of(outbox.desk().as_ref(), &change).await?;
+        let (preview, found) = match &preview {
+            Some(preview @ Preview::Letters(found)) if !found.is_empty() => (preview, found),
             _ => return would(outbox, &change, args.json).await,
         };
-        let question = match count(&Preview::Letters(found.clone())) {
+        let question = match count(preview) {
             Count { counted: 1, more: false } => "delete this dead letter for good?".to_owned(),
             meant => format!("delete these {meant} dead letters for good?"),
         };
-        if !confirmed(groups(&found), &question)? {
+        if !confirmed(groups(found), &question)? {
             anyhow::bail!("nothing was deleted");
         }
     }
