@@ -91,8 +91,9 @@ impl Desk for Database {
         &self,
         action: Action,
         selection: &MessageSelection,
+        after: Option<MessageId>,
     ) -> Result<Vec<MessageGroup>, DeskError> {
-        let counted = message_selection::groups(self, action, selection, None).await;
+        let counted = message_selection::groups(self, action, (selection, after), None).await;
         counted.map(|counted| counted.groups).map_err(while_doing("counting messages"))
     }
 

@@ -188,16 +188,16 @@ pub async fn message_groups_within(
     action: Action,
     selection: &MessageSelection,
 ) -> Result<CountedGroups, DeskError> {
-    let counted = groups(database, action, selection, Some(patience)).await;
+    let counted = groups(database, action, (selection, None), Some(patience)).await;
     counted.map_err(while_doing("counting messages"))
 }
 
-/// The messages that a change of a selection means, the largest group first. With a patience, only as many as can be counted in
-/// that time, and [`COUNTED`] at most.
+/// The messages that a change of a selection means, the largest group first: with `after`, those with a higher id. With a
+/// patience, only as many as can be counted in that time, and [`COUNTED`] at most.
 pub(super) async fn groups(
     database: &Database,
     action: Action,
-    selection: &MessageSelection,
+    (selection, after): (&MessageSelection, Option<MessageId>),
     patience: Option<Duration>,
 ) -> sqlx::Result<CountedGroups> {
     let (began, now_us) = (Instant::now(), clock(database, &mut None).await?);
@@ -206,7 +206,7 @@ pub(super) async fn groups(
     let mut too_many = false;
     let broken_off = selection
         .each(database, (action, now_us), |page| {
-            for message in page {
+            for message in page.into_iter().filter(|message| after.is_none_or(|after| message.id > after.0)) {
                 let name = (message.channel.clone(), message.destination.clone());
                 let (id, known) = (MessageId(message.id), places.get(&name).copied());
                 let place = known.unwrap_or(groups.len());

@@ -32,8 +32,11 @@ impl Preview {
             Change::Redrive { selection, .. } | Change::Edit { selection, .. } | Change::Purge { selection } => {
                 Self::Letters(desk.dead_groups(selection).await?)
             }
-            Change::Replay { selection, .. } | Change::Cancel { selection } | Change::Retry { selection } => {
-                Self::Messages(desk.message_groups(change.action(), selection).await?)
+            Change::Replay { selection, manner } => {
+                Self::Messages(desk.message_groups(change.action(), selection, manner.after).await?)
+            }
+            Change::Cancel { selection } | Change::Retry { selection } => {
+                Self::Messages(desk.message_groups(change.action(), selection, None).await?)
             }
             Change::Prune { retention, .. } => Self::Past(desk.past_retention(retention).await?),
             Change::Undo { .. } => return Ok(None),

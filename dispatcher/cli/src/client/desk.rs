@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use outbox_console::admin::api::{
-    ByKey, CountBody, DestinationQuery, InvalidTargetFilter, OrderingKeyFilter, Page, PruneBody,
+    ByKey, CountBody, DestinationQuery, InvalidTargetFilter, MessageCountBody, OrderingKeyFilter, Page, PruneBody,
 };
 use outbox_desk::{
     Action, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, FiguresFilter,
@@ -74,8 +74,10 @@ impl Desk for Replica {
         &self,
         action: Action,
         selection: &MessageSelection,
+        after: Option<MessageId>,
     ) -> Result<Vec<MessageGroup>, DeskError> {
-        Ok(self.ask_of(&format!("messages/{}/count", action.as_str()), selection).await?)
+        let body = MessageCountBody { selection: selection.clone(), after };
+        Ok(self.ask_of(&format!("messages/{}/count", action.as_str()), &body).await?)
     }
 
     async fn past_retention(&self, retention: &Retention) -> Result<Pruned, DeskError> {

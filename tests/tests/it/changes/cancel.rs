@@ -48,7 +48,7 @@ async fn all_that_wait_and_meet_a_filter_are_cancelled_and_a_redrive_has_them_se
         let waiting: Vec<_> = (0..3).map(|n| of_campaign(&format!("key-{n}"))).collect();
         enqueued(&outbox, &[message("other")]).await;
         let ids = enqueued(&outbox, &waiting).await;
-        let groups = outbox.database.message_groups(Action::Cancel, &campaign()).await.unwrap();
+        let groups = outbox.database.message_groups(Action::Cancel, &campaign(), None).await.unwrap();
         assert_eq!((groups.len(), groups[0].count, groups[0].channel.as_str()), (1, 3, "http"));
 
         let done = outbox.database.cancel_all(&campaign(), &ada()).await.unwrap();

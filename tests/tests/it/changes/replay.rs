@@ -120,11 +120,13 @@ async fn the_same_replay_asked_for_twice_sends_nothing_twice_and_a_canary_is_not
         let replayed = |id: MessageId| Skipped { id, because: Refusal::Replayed };
         assert_eq!(changes::skipped(&rest), [replayed(ids[0]), replayed(ids[1])]);
         assert_eq!(replay(&outbox, &all(), SAME_KEY).await.changed, 0);
-        let counted = outbox.database.message_groups(Action::Replay, &all()).await.unwrap();
+        let counted = outbox.database.message_groups(Action::Replay, &all(), None).await.unwrap();
         assert_eq!((counted[0].count, counted[0].replayed), (5, 5));
         let again = ReplayManner { again: true, ..canary };
         let tried = replay(&outbox, &all(), again).await;
         assert_eq!((tried.meant, tried.changed, tried.last), (5, 2, Some(ids[1])));
+        let counted = outbox.database.message_groups(Action::Replay, &all(), tried.last).await.unwrap();
+        assert_eq!((counted[0].count, counted[0].replayed), (3, 3), "what comes after the canary");
         let rest = ReplayManner { again: true, after: tried.last, ..SAME_KEY };
         let rest = replay(&outbox, &all(), rest).await;
         assert_eq!((rest.meant, rest.changed), (3, 3));
@@ -154,7 +156,7 @@ async fn who_waits_for_a_count_of_very_many_messages_is_told_that_there_are_at_l
         };
         assert_eq!(within(Duration::ZERO).await, (5_000, true), "one page");
         assert_eq!(within(Duration::from_mins(1)).await, (6_000, false));
-        assert_eq!(outbox.database.message_groups(Action::Replay, &all()).await.unwrap()[0].count, 6_000);
+        assert_eq!(outbox.database.message_groups(Action::Replay, &all(), None).await.unwrap()[0].count, 6_000);
     }
 }
 
@@ -334,6 +336,9 @@ async fn what_was_delivered_is_sent_again_by_the_command_line_and_both_messages_
         );
         let would = program.run(&["messages", "replay", "--channel", "http", "--dry-run"]).await.done();
         assert!(would.contains("0 would be replayed, and 2 that were replayed before left out (--again)"), "{would}");
+        let after = ["messages", "replay", "--channel", "http", "--again", "--after", &first.to_string(), "--dry-run"];
+        let would = program.run(&after).await.done();
+        assert!(would.contains("1 would be replayed; nothing was changed"), "{would}");
         let once_more = ["messages", "replay", "--channel", "http", "--again", "--canary", "1"];
         let said = program.run(&once_more).await.done();
         assert!(said.contains(&format!("the same command with --after {first}, without --canary")), "{said}");

@@ -118,6 +118,7 @@ async fn the_command_line_says_the_same_by_a_replica_as_by_the_database() {
             &["messages", "cancel", "--tag", "customer=7", "--dry-run"],
             &["messages", "cancel", "--channel", "htp"],
             &["messages", "retry", &first],
+            &["messages", "replay", "--channel", "http", "--after", "1", "--dry-run"],
             &["messages", "retry", "--tag", "customer=7", "--dry-run", "--json"],
         ] {
             let by_database = stage.program.run(question).await;

@@ -51,7 +51,7 @@ async fn tried(outbox: &Outbox, poller: &Poller, key: &str, verdict: &Verdict) -
 
 /// How many messages a retry would make due, by a dry run.
 async fn would(outbox: &Outbox, selection: &MessageSelection) -> (u64, u64) {
-    let groups = outbox.database.message_groups(Action::Retry, selection).await.unwrap();
+    let groups = outbox.database.message_groups(Action::Retry, selection, None).await.unwrap();
     groups.iter().fold((0, 0), |(count, deferred), group| (count + group.count, deferred + group.deferred))
 }
 

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, post};
 use axum::{Json, Router};
 use futures_util::future::BoxFuture;
-use outbox_desk::{Action, Author, Change, Desk, MessageGroup, MessageSelection, Preview};
+use outbox_desk::{Action, Author, Change, Desk, MessageGroup, Preview};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use super::change_body::ChangeBody;
 use super::extract::{Body, Id};
 use super::followed::{Wish, answer};
 use super::problem::{Kind, checked};
-use super::requests::{Authored, ByClient, UndoBody};
+use super::requests::{Authored, ByClient, MessageCountBody, UndoBody};
 use super::{Answer, Office, PREFIX, Problem};
 
 /// Reads a request to one of the paths.
@@ -211,10 +211,10 @@ pub(super) fn counts() -> Router<Office> {
 fn counted(action: Action) -> MethodRouter<Office> {
     post(
         async move |State(office): State<Office>,
-                    Body(selection): Body<MessageSelection>|
+                    Body(MessageCountBody { selection, after }): Body<MessageCountBody>|
                     -> Answer<Vec<MessageGroup>> {
             checked(&selection, action)?;
-            Ok(Json(office.database.message_groups(action, &selection).await?))
+            Ok(Json(office.database.message_groups(action, &selection, after).await?))
         },
     )
 }
@@ -320,7 +320,7 @@ impl Route {
 impl Count {
     fn described(&self) -> Value {
         let groups = json!({ "type": "array", "items": of("MessageGroup") });
-        let mut described = asks(&of("MessageSelection"), ("The groups", &groups));
+        let mut described = asks(&of("MessageCountBody"), ("The groups", &groups));
         described["tags"] = json!(["messages"]);
         described["operationId"] = self.operation_id.into();
         described["summary"] = self.says.into();

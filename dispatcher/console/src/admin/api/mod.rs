@@ -38,7 +38,8 @@ pub use ordering_keys::OrderingKeyFilter;
 pub(crate) use problem::checked;
 pub use problem::{Kind, Problem};
 pub use requests::{
-    Authored, ByKey, ClearBody, CountBody, EditBody, Page, PauseBody, PruneBody, kept_for, pause_length,
+    Authored, ByKey, ClearBody, CountBody, EditBody, MessageCountBody, Page, PauseBody, PruneBody, kept_for,
+    pause_length,
 };
 pub(crate) use routes::{changes, hints, questions};
 pub(crate) use sight::Sight;

@@ -10,6 +10,7 @@ use outbox_schema::MessageId;
 use outbox_store::Retention;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 
 use super::problem::{Kind, Problem};
@@ -159,6 +160,28 @@ pub(super) struct ReplayBody {
     /// The author of the replay.
     #[serde(default)]
     pub author: Authored,
+}
+
+/// The messages to count.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "Map<String, Value>")]
+pub struct MessageCountBody {
+    /// The messages that a change means.
+    #[serde(flatten)]
+    pub selection: MessageSelection,
+    /// Count only messages with a higher id than this: those that a replay would send `after` it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<MessageId>,
+}
+
+/// A flattened selection would pass over fields that it does not know.
+impl TryFrom<Map<String, Value>> for MessageCountBody {
+    type Error = serde_json::Error;
+
+    fn try_from(mut fields: Map<String, Value>) -> Result<Self, Self::Error> {
+        let after = fields.remove("after").map(serde_json::from_value).transpose()?.flatten();
+        Ok(Self { selection: serde_json::from_value(Value::Object(fields))?, after })
+    }
 }
 
 /// The dead letters to edit, and the change, the same for each.

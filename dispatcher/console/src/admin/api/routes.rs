@@ -9,6 +9,7 @@ use utoipa::{Modify, OpenApi};
 use super::change::{AnyChange, Described};
 use super::office::Office;
 use super::problem::Problem;
+use super::requests::MessageCountBody;
 use super::{
     audit, change, check, dead_letters, destinations, figures, invalid_targets, messages, operations, ordering_keys,
     overview, prune, wake,
@@ -30,7 +31,7 @@ use super::{
         invalid_targets::list, invalid_targets::count, invalid_targets::clear,
         ordering_keys::list, operations::list, operations::show, operations::stop,
     ),
-    components(schemas(Problem, Progress, AnyChange, Preview)),
+    components(schemas(Problem, Progress, AnyChange, Preview, MessageCountBody)),
     modifiers(&Bearer, &Described),
     security(("token" = []))
 )]
