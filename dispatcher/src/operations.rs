@@ -2,10 +2,11 @@
 //! died. It does so while this process leads, beside the loop, on connections of the listener.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_desk::Operations;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -81,7 +82,7 @@ struct Carried(Arc<Mutex<BTreeSet<i64>>>);
 impl Carried {
     /// None where the operation is carried out already, or too many others are.
     fn take(&self, id: i64) -> Option<Taken> {
-        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.0.lock();
         (ids.len() < AT_ONCE && ids.insert(id)).then(|| Taken { id, of: self.clone() })
     }
 }
@@ -94,6 +95,6 @@ struct Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.of.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.of.0.lock().remove(&self.id);
     }
 }

@@ -2,8 +2,9 @@
 //! out. Of that body only the two fields are kept that RFC 6749, 5.2 has for people to read.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -27,7 +28,7 @@ pub(super) struct Refusal {
 impl Refusals {
     /// The last refusal, for people. `endpoint` is who refused. None where none was heard.
     pub(super) fn last(&self, endpoint: &str) -> Option<String> {
-        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let heard = self.0.lock().clone()?;
         Some(heard.in_words(endpoint))
     }
 }
@@ -81,7 +82,7 @@ impl Subscriber for Refusals {
         event.record(&mut refusal);
         // Its other events tell of the same request again, and of no answer.
         if refusal.body.is_some() {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
+            *self.0.lock() = Some(refusal);
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::RwLock;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout_at};
 use tracing::instrument::WithSubscriber;
@@ -68,7 +69,7 @@ struct TokenCache {
     source: Source,
     /// Where the messages go: a stand-in for FCM stands in for Google's token server too.
     base: Url,
-    current: std::sync::RwLock<Option<Arc<Token>>>,
+    current: RwLock<Option<Arc<Token>>>,
     /// Locked while a token is fetched. It holds the last failure, for those that waited for the fetch.
     refresh: Arc<Mutex<Option<Failure>>>,
 }
@@ -86,7 +87,7 @@ impl std::fmt::Debug for Tokens {
 
 impl Tokens {
     pub(super) fn new(source: Source, base: Url) -> Self {
-        Self(Arc::new(TokenCache { source, base, current: std::sync::RwLock::default(), refresh: Arc::default() }))
+        Self(Arc::new(TokenCache { source, base, current: RwLock::default(), refresh: Arc::default() }))
     }
 
     /// A token that has not expired. The error says why there is none.
@@ -126,7 +127,7 @@ impl Tokens {
 
     /// Drops the token `refused`, unless it has been replaced already.
     pub(super) fn forget(&self, refused: &Arc<Token>) {
-        let mut current = self.0.current.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut current = self.0.current.write();
         if current.as_ref().is_some_and(|token| Arc::ptr_eq(token, refused)) {
             *current = None;
         }
@@ -135,7 +136,7 @@ impl Tokens {
 
 impl TokenCache {
     fn held(&self) -> Option<Arc<Token>> {
-        self.current.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 
     async fn refresh(
@@ -158,7 +159,7 @@ impl TokenCache {
         match fetched {
             Ok(token) => {
                 let token = Arc::new(token);
-                *self.current.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Arc::clone(&token));
+                *self.current.write() = Some(Arc::clone(&token));
                 Ok(token)
             }
             Err(error) => {

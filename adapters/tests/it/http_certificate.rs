@@ -1,12 +1,13 @@
 //! Channels with a certificate of their own (mTLS).
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::http::{HttpChannel, Settings};
 use outbox_adapters::{Adapter, TlsRoots};
 use outbox_store::{DeadReason, Outcome};
+use parking_lot::Mutex;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -92,7 +93,7 @@ impl Server {
                 let Ok(mut stream) = acceptor.accept(stream).await else { continue };
                 let mut bytes = [0; 4096];
                 if stream.read(&mut bytes).await.unwrap_or(0) > 0 {
-                    shown.lock().unwrap().push(stream.get_ref().1.peer_certificates().is_some());
+                    shown.lock().push(stream.get_ref().1.peer_certificates().is_some());
                     let answer = format!("HTTP/1.1 {status} Said\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
                     stream.write_all(answer.as_bytes()).await.unwrap();
                     let _ = stream.shutdown().await;
@@ -107,7 +108,7 @@ impl Server {
     }
 
     fn shown(&self) -> Vec<bool> {
-        self.shown.lock().unwrap().clone()
+        self.shown.lock().clone()
     }
 }
 

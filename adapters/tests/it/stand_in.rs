@@ -1,9 +1,10 @@
 //! A server that answers, or does not, as a test tells it to.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -106,7 +107,7 @@ impl StandIn {
     }
 
     pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.record.seen.lock().unwrap().clone()
+        self.record.seen.lock().clone()
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -142,7 +143,7 @@ async fn greet(stream: TcpStream, tls: Option<TlsAcceptor>, script: Arc<Script>,
 
 async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin, script: Arc<Script>, record: Arc<Record>) {
     while let Some(seen) = read_request(&mut stream).await {
-        record.seen.lock().unwrap().push(seen.clone());
+        record.seen.lock().push(seen.clone());
         match script(&seen) {
             Reply::Whole(answer) => stream.write_all(answer.as_bytes()).await.unwrap(),
             Reply::Drop => return,

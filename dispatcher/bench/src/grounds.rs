@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, bail};
 use outbox_store::{ConnectOptions, DEFAULT_ENVIRONMENT, Database, Dialect};
+use parking_lot::Mutex;
 use sqlx::AssertSqlSafe;
 use sqlx::sqlite::SqliteConnectOptions;
 use tempfile::TempDir;
@@ -66,7 +66,7 @@ impl Grounds {
     pub(super) async fn site(&self) -> anyhow::Result<Site> {
         let name = format!("{PREFIX}{}", &Uuid::new_v4().simple().to_string()[..12]);
         // The name is noted before anything is made. So an error in between leaves nothing behind.
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).push(name.clone());
+        self.made.lock().push(name.clone());
         let own = self.config.database.url.expose();
         let (url, schema) = match self.dialect() {
             Dialect::Postgres => {
@@ -107,7 +107,7 @@ impl Grounds {
     }
 
     fn forget(&self, name: &str) {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).retain(|made| made != name);
+        self.made.lock().retain(|made| made != name);
     }
 
     /// Removes every outbox that the bench made and has not removed yet.
@@ -115,7 +115,7 @@ impl Grounds {
     /// # Errors
     /// Names the outbox that is left, and the command that removes it.
     pub(super) async fn clear(&self) -> anyhow::Result<()> {
-        let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
+        let made = std::mem::take(&mut *self.made.lock());
         for name in made {
             self.remove_named(&name).await.with_context(|| format!("left behind; {}", self.how_to_remove(&name)))?;
         }

@@ -4,12 +4,13 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use outbox_console::text::{Advance, error_line, grouped};
 use outbox_desk::{Author, ByHand, DeskError, Progress};
+use parking_lot::Mutex;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -57,20 +58,23 @@ impl LongChange {
 
     /// Tells the operator how far the change is, and the change whether to go on.
     pub(super) fn tell(&self, progress: Progress) -> ControlFlow<()> {
-        if let Ok(mut state) = self.state.lock() {
-            let first = state.last.is_none();
-            state.last = Some(progress);
-            let long = progress.of.is_none_or(|of| of > SHORT);
-            if first && long {
-                let of = progress.of.map_or_else(String::new, |of| format!(": {} messages", grouped(of)));
-                let back = (self.take_back)(progress.audit_id);
-                // A failure to report progress does not matter.
-                let _ = writeln!(io::stderr(), "{} {}{of}; {back}", self.name, progress.audit_id);
-            } else if !first && long {
-                state.advance.tell_as(word(self.done, progress), progress.done, progress.of);
-            }
-        }
+        self.show(progress);
         if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn show(&self, progress: Progress) {
+        let mut state = self.state.lock();
+        let first = state.last.is_none();
+        state.last = Some(progress);
+        let long = progress.of.is_none_or(|of| of > SHORT);
+        if first && long {
+            let of = progress.of.map_or_else(String::new, |of| format!(": {} messages", grouped(of)));
+            let back = (self.take_back)(progress.audit_id);
+            // A failure to report progress does not matter.
+            let _ = writeln!(io::stderr(), "{} {}{of}; {back}", self.name, progress.audit_id);
+        } else if !first && long {
+            state.advance.tell_as(word(self.done, progress), progress.done, progress.of);
+        }
     }
 
     /// Waits for the change, and gives its result, with an exit status where it was stopped before its end. The status alone
@@ -124,13 +128,13 @@ impl LongChange {
 
     /// How far the change is, once it has begun.
     fn last(&self) -> Option<Progress> {
-        self.state.lock().ok()?.last
+        self.state.lock().last
     }
 
     /// Ends the report: nothing of it stays on the line that the result begins on. Gives the exit status of a change that was
     /// stopped before it had come to all its messages. `over`: nothing more comes of it.
     fn end(&self, over: bool) -> Option<ExitCode> {
-        let Ok(mut state) = self.state.lock() else { return None };
+        let mut state = self.state.lock();
         state.advance.clear();
         let last = state.last?;
         let stopped = self.stopped.load(Ordering::Relaxed) && last.of.is_none_or(|of| last.done < of);

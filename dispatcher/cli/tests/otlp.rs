@@ -1,7 +1,7 @@
 //! Traces and metrics reach an OTLP collector. In a process of its own: it listens for what a process exports.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -17,6 +17,7 @@ use outbox_dispatcher::metrics::{Metrics, Name};
 use outbox_dispatcher::telemetry::{self, LogFormat, Settings, Telemetry, spans};
 use outbox_schema::enqueue::trace;
 use outbox_store::{Epoch, Message, Outcome, Shard};
+use parking_lot::Mutex;
 use prost::Message as _;
 use tracing::Dispatch;
 
@@ -27,7 +28,7 @@ struct Collector(Arc<Mutex<Vec<(String, Bytes)>>>);
 impl Collector {
     async fn start(&self) -> String {
         let receive = |State(this): State<Self>, uri: Uri, body: Bytes| async move {
-            this.0.lock().unwrap().push((uri.path().to_owned(), body));
+            this.0.lock().push((uri.path().to_owned(), body));
             StatusCode::OK
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -38,7 +39,7 @@ impl Collector {
     }
 
     fn bodies(&self, path: &str) -> Vec<Bytes> {
-        self.0.lock().unwrap().iter().filter(|(got, _)| got == path).map(|(_, body)| body.clone()).collect()
+        self.0.lock().iter().filter(|(got, _)| got == path).map(|(_, body)| body.clone()).collect()
     }
 
     fn spans(&self) -> Vec<Span> {

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use tokio::fs::File;
@@ -88,7 +89,7 @@ impl Fleet {
 
     /// The replica that is the holder of a term. None until its log has named the term.
     pub(super) fn name_of(&self, holder: &str) -> Option<&'static str> {
-        self.holders.lock().unwrap_or_else(PoisonError::into_inner).get(holder).copied()
+        self.holders.lock().get(holder).copied()
     }
 
     /// An error where a replica has ended by itself.
@@ -164,7 +165,7 @@ async fn keep_log(
     while let Ok(Some(mut line)) = lines.next_line().await {
         match serde_json::from_str::<LogLine>(&line) {
             Ok(LogLine { message, holder: Some(holder), .. }) if message == "term.began" => {
-                holders.lock().unwrap_or_else(PoisonError::into_inner).insert(holder, name);
+                holders.lock().insert(holder, name);
             }
             Ok(LogLine { message, address: Some(address), .. }) if message == "listening" => {
                 listens.send_if_modified(|known| known.is_none() && known.replace(address).is_none());

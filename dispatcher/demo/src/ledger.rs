@@ -1,8 +1,10 @@
 //! The ledger of the receiver: every request, by idempotency key.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// The receiver's own account of the requests that arrived. The dispatcher has no influence on it.
 #[derive(Debug)]
@@ -92,6 +94,6 @@ impl Ledger {
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pages.lock()
     }
 }

@@ -1,11 +1,11 @@
 //! The destinations that this process sends to.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use outbox_store::destination::{Aside, ByHandChange, DestinationState};
 use outbox_store::{Message, Pause, PauseKind};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -332,7 +332,7 @@ impl Destinations {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -241,6 +241,7 @@ mod tests {
     use outbox_store::destination::{Aside, BroughtBack, ByHandChange};
     use outbox_store::look::Place;
     use outbox_store::{PauseKind, TermId};
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::fixtures::{SteppedClock, term_of};
@@ -292,7 +293,7 @@ mod tests {
     #[derive(Debug)]
     struct PausedMeanwhile {
         destinations: Arc<Destinations>,
-        brought_back: std::sync::Mutex<Vec<String>>,
+        brought_back: Mutex<Vec<String>>,
     }
 
     #[async_trait]
@@ -308,7 +309,7 @@ mod tests {
         }
 
         async fn bring_back(&self, _: &TermId, destination: &str, _: u32) -> Result<BroughtBack, StoreError> {
-            self.brought_back.lock().expect("nothing panicked").push(destination.to_owned());
+            self.brought_back.lock().push(destination.to_owned());
             let other = if destination == "a" { "b" } else { "a" };
             let pause = Some((PauseKind::Asked, Duration::from_hours(1)));
             self.destinations.heard(vec![ByHandChange { destination: other.to_owned(), stamp: 2, pause, failures: 0 }]);
@@ -333,7 +334,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_pause_is_ended_that_began_after_its_destination_had_recovered() {
         let destinations = Arc::new(Destinations::new(8, 1_000_000, HashMap::new()));
-        let store = PausedMeanwhile { destinations: destinations.clone(), brought_back: std::sync::Mutex::default() };
+        let store = PausedMeanwhile { destinations: destinations.clone(), brought_back: Mutex::default() };
         let store = Arc::new(store);
         let in_flight = Arc::new(InFlight::new(8));
         let keeper = Keeper { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };
@@ -341,7 +342,7 @@ mod tests {
         let term = term_of(&clock, clock.now().after(Duration::from_hours(1)));
         let (mut next, mut look) = (Next::now(), Look::of(BATCH));
         assert!(keeper.step(&term, &mut next, &mut look).await.is_ok());
-        assert_eq!(store.brought_back.lock().expect("nothing panicked").len(), 1);
+        assert_eq!(store.brought_back.lock().len(), 1);
     }
 
     /// The batches of deferrals within that time, where each takes so long.

@@ -1,8 +1,8 @@
 //! What a schedule asks about destinations, and what it is told of them.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::MutexGuard;
 
+use parking_lot::MutexGuard;
 use tokio::time::Instant;
 
 use super::destination::{Closed, Destination, Situation, Standing};

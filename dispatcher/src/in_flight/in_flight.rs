@@ -6,10 +6,10 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use outbox_schema::MessageId;
 use outbox_store::{ClaimId, Epoch, Mark, Message, Verdict};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// The rows in flight and the limits on them.
@@ -212,7 +212,7 @@ impl InFlight {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

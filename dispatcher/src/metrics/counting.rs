@@ -1,11 +1,11 @@
 //! Counts what is done on each channel, until the counts are written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use outbox_store::figures::{Figures, OTHERS};
 use outbox_store::{Outcome, Verdict};
+use parking_lot::{Mutex, MutexGuard};
 
 /// The counts of the attempts of this process. Rows are written by strangers: channels that no settings have share one name.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl Counting {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic left a count undone at most.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Label sets that are built once: tens of thousands of attempts come a second.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use opentelemetry::KeyValue;
+use parking_lot::{RwLock, RwLockReadGuard};
 
 /// All values of [`outbox_store::Outcome::as_str`].
 const OUTCOMES: [&str; 7] = ["delivered", "retry", "dead", "dead_target", "deferred", "in_doubt", "unsent"];
@@ -25,7 +25,7 @@ impl Channels {
 
     /// Replaces the channels.
     pub(super) fn replace(&self, names: &[String]) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = all_labels(names);
+        *self.0.write() = all_labels(names);
     }
 
     /// Calls `measure` with the labels of `channel`.
@@ -61,7 +61,7 @@ impl Channels {
     }
 
     fn labels(&self) -> RwLockReadGuard<'_, HashMap<String, Labels>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read()
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
 use outbox_desk::{ChannelVitals, TenantVitals, Vitals};
 use outbox_store::{Connections, Shard, Status};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Name;
 use super::bounded::bounded;
@@ -255,7 +256,7 @@ impl Observed {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Each change is one assignment, so a panic left nothing half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -177,7 +177,7 @@ impl Dispatcher {
                 wakeup: wakeup.clone(),
                 marking,
                 metrics: metrics.clone(),
-                unanswered: std::sync::Mutex::default(),
+                unanswered: parking_lot::Mutex::default(),
             }),
             intake: Box::new(intake),
             hints,

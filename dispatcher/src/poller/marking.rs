@@ -1,9 +1,9 @@
 //! Whether marks can be written. Without them each delivery is one that may be made again, so after a while nothing more is claimed.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use outbox_schema::MessageId;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// The most messages of which the holder of a lock is asked for.
@@ -55,12 +55,12 @@ impl Marking {
 
     /// These are the messages whose marks wait for the locks of other transactions.
     pub(crate) fn holds(&self, messages: impl Iterator<Item = MessageId>) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = messages.take(MOST_HELD).collect();
+        *self.held.lock() = messages.take(MOST_HELD).collect();
     }
 
     /// Messages whose marks wait for the locks of other transactions: the first hundred.
     pub fn held(&self) -> Vec<MessageId> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.held.lock().clone()
     }
 
     /// Why nothing is marked any more until this process is started again.
@@ -85,8 +85,8 @@ impl Marking {
         Some(Stuck { lasts: trouble.since.elapsed(), why: trouble.why.clone() })
     }
 
-    fn trouble(&self) -> std::sync::MutexGuard<'_, Option<Trouble>> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    fn trouble(&self) -> MutexGuard<'_, Option<Trouble>> {
+        self.trouble.lock()
     }
 }
 

@@ -1,11 +1,12 @@
 //! Settling: decides, beside the loop, the rows that earlier terms claimed and never marked.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_schema::MessageId;
 use outbox_store::store::Settlement;
 use outbox_store::{InDoubtPolicy, Store, StoreError, TermEnd};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::in_flight::InFlight;
@@ -108,7 +109,7 @@ impl Settling {
     }
 
     fn unanswered(&self) -> MutexGuard<'_, Vec<MessageId>> {
-        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unanswered.lock()
     }
 }
 

@@ -2,12 +2,13 @@
 //! time for each destination, and twice as many after each round that the process survives.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outbox_schema::MessageId;
 use outbox_store::Mark;
 use outbox_store::store::Decided;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::in_flight::InFlight;
@@ -106,7 +107,7 @@ impl Suspects {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

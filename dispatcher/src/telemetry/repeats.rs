@@ -7,10 +7,11 @@
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outbox_store::fingerprint::pattern;
+use parking_lot::{Mutex, MutexGuard};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Filter};
@@ -122,7 +123,7 @@ impl Repeats {
     }
 
     fn lines(&self) -> MutexGuard<'_, HashMap<Line, Count>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -4,9 +4,9 @@
 //! sets no option of a socket, and shows none to be set. So each call has a time limit. Where one ends without an answer, the
 //! connections that were idle meanwhile are not trusted either.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection, Database, Pool};
 
@@ -48,12 +48,12 @@ impl Silence {
         if let Ok(answer) = tokio::time::timeout(PING_LIMIT, connection.ping()).await {
             return answer.map(|()| true);
         }
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked);
+        *self.0.lock() = Some(asked);
         Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))
     }
 
     fn last(&self) -> Option<Instant> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }
 

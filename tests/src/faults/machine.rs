@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Between two looks.
@@ -59,7 +60,7 @@ impl Machine {
     }
 
     fn writes(&self) -> MutexGuard<'_, Vec<Duration>> {
-        self.writes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writes.lock()
     }
 }
 
@@ -94,7 +95,7 @@ fn written(file: &mut File) -> Duration {
 }
 
 fn keep_longest(writes: &Mutex<Vec<Duration>>, took: Duration) {
-    let mut writes = writes.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut writes = writes.lock();
     writes.push(took);
     writes.sort_unstable_by(|one, other| other.cmp(one));
     writes.truncate(usize::try_from(STEPS).unwrap());

@@ -1,10 +1,11 @@
 //! A server process that a test can stop, freeze and kill.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use uuid::Uuid;
 
@@ -176,7 +177,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 /// A port of the loopback address that nobody listens on, and that this process has not given to another server.
 pub(super) fn free_port() -> u16 {
     static GIVEN: Mutex<Vec<u16>> = Mutex::new(Vec::new());
-    let mut given = GIVEN.lock().unwrap();
+    let mut given = GIVEN.lock();
     loop {
         let (random, _) = Uuid::new_v4().as_u64_pair();
         let port = PORTS.start + u16::try_from(random % PORTS.len() as u64).unwrap();

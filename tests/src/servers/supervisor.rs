@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 /// One shell that keeps a directory and, mostly, the server that lives in it: see `supervise.sh`.
@@ -55,14 +55,14 @@ impl Supervisor {
         let orders = shell.stdin.take().expect("stdin is piped");
         let answers = BufReader::new(shell.stdout.take().expect("stdout is piped"));
         let supervisor = Self { directory, pipes: Mutex::new((orders, answers)), _shell: shell };
-        let made = supervisor.pipes.lock().unwrap().1.read_line(&mut String::new()).is_ok_and(|length| length > 0);
+        let made = supervisor.pipes.lock().1.read_line(&mut String::new()).is_ok_and(|length| length > 0);
         assert!(made, "{} cannot be made", supervisor.directory.display());
         supervisor
     }
 
     /// Gives an order of `supervise.sh` and waits for its answer. Blocks.
     pub(crate) fn order(&self, order: &str) -> String {
-        let (orders, answers) = &mut *self.pipes.lock().unwrap();
+        let (orders, answers) = &mut *self.pipes.lock();
         writeln!(orders, "{order}").expect("the supervisor lives");
         let mut line = String::new();
         answers.read_line(&mut line).expect("the supervisor answers");

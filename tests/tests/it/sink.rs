@@ -1,13 +1,14 @@
 //! A receiver that writes down what it gets, and answers by the path that it is asked for. It also stands in for FCM.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// A request as it came, its body if it was short.
@@ -56,7 +57,7 @@ impl Sink {
 
     /// All but what asks for access tokens.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.requests.lock().unwrap().clone()
+        self.requests.lock().clone()
     }
 
     /// How often each idempotency key came.
@@ -79,7 +80,7 @@ async fn take(State(sink): State<Sink>, uri: Uri, headers: HeaderMap, body: Byte
     // What is kept of a long body must not keep all of it.
     let body = if body.len() > 100_000 { Bytes::copy_from_slice(&body[..64]) } else { body };
     let first = {
-        let mut requests = sink.requests.lock().unwrap();
+        let mut requests = sink.requests.lock();
         let first = !requests.iter().any(|earlier| earlier.path == path);
         requests.push(Request { path: path.clone(), headers, body });
         first

@@ -3,11 +3,12 @@
 //! than the head.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
+use parking_lot::{Mutex, MutexGuard};
 
 /// The bytes of one request. The first caller gets them: the connection that sends them, or the sender that takes them
 /// back.
@@ -41,8 +42,8 @@ impl Offer {
         self.bytes().take().is_some()
     }
 
-    fn bytes(&self) -> std::sync::MutexGuard<'_, Option<Bytes>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn bytes(&self) -> MutexGuard<'_, Option<Bytes>> {
+        self.0.lock()
     }
 }
 

@@ -1,12 +1,13 @@
 //! The connections of a channel, by origin.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::HeaderMap;
 use hyper::{Response, StatusCode};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use url::Url;
 
@@ -118,7 +119,7 @@ impl Known {
 }
 
 fn lock(origins: &Origins) -> MutexGuard<'_, HashMap<String, Known>> {
-    origins.lock().unwrap_or_else(PoisonError::into_inner)
+    origins.lock()
 }
 
 /// An answer whose body has not been read. A connection whose body is read to its end is kept for the next request.

@@ -9,7 +9,7 @@
 //! ones may go away too.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -18,6 +18,7 @@ use hyper::client::conn::{http1, http2};
 use hyper::header::{ACCEPT, HOST, HeaderValue, USER_AGENT};
 use hyper::{Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout, timeout_at};
 use url::{Position, Url};
 
@@ -251,7 +252,7 @@ impl Origin {
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pool.lock()
     }
 }
 

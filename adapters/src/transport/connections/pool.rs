@@ -3,12 +3,13 @@
 //! Of the connections with room the first is lent, and of idle ones the last used. So connections that were opened for
 //! a rush fall idle after it, and idle connections are closed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Shared};
 use hyper::client::conn::{http1, http2};
 use hyper::header::HeaderMap;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::body::Body;
@@ -77,7 +78,7 @@ impl First {
     }
 
     pub(super) fn take(&self) -> Option<OneAtATime> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 }
 

@@ -5,11 +5,12 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
@@ -64,7 +65,7 @@ impl LookUps {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// # Cancel safety
@@ -154,10 +155,10 @@ mod tests {
         let (heard, asked) = (Mutex::new(heard), Arc::new(Mutex::new(Vec::new())));
         let noted = Arc::clone(&asked);
         let ask = move |name: &str| {
-            noted.lock().unwrap().push(name.to_owned());
+            noted.lock().push(name.to_owned());
             if name.starts_with("silent") {
                 // The first waits for the end of the sender, the others for the first.
-                let _ = heard.lock().unwrap().recv();
+                let _ = heard.lock().recv();
             }
             Ok(vec![Ipv4Addr::LOCALHOST.into()])
         };
@@ -175,7 +176,7 @@ mod tests {
         }
 
         fn asked(&self, name: &str) -> usize {
-            self.asked.lock().unwrap().iter().filter(|asked| asked.starts_with(name)).count()
+            self.asked.lock().iter().filter(|asked| asked.starts_with(name)).count()
         }
 
         async fn until_asked(&self, name: &str, times: usize) {
@@ -203,7 +204,7 @@ mod tests {
         drop(server.speak);
         let answered = timeout(Duration::from_secs(20), server.look_ups.addresses("new.example")).await;
         assert!(answered.is_ok_and(|answer| answer.is_ok()));
-        let silent = server.asked.lock().unwrap().iter().filter(|name| name.starts_with("silent")).count();
+        let silent = server.asked.lock().iter().filter(|name| name.starts_with("silent")).count();
         assert_eq!(silent, SLOTS);
     }
 
@@ -222,7 +223,7 @@ mod tests {
         for waits in waiting {
             assert!(waits.await.is_ok());
         }
-        assert_eq!(asked.lock().unwrap().len(), 1);
+        assert_eq!(asked.lock().len(), 1);
     }
 
     #[tokio::test]

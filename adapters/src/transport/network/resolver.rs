@@ -65,8 +65,8 @@ impl<L: Lookup> Resolver<L> {
 #[cfg(test)]
 pub(super) mod tests {
     #![allow(clippy::unwrap_used)]
+    use parking_lot::Mutex;
     use std::collections::VecDeque;
-    use std::sync::Mutex;
 
     use super::*;
 
@@ -76,7 +76,7 @@ pub(super) mod tests {
     #[async_trait]
     impl Lookup for Scripted {
         async fn addresses(&self, _: &str) -> io::Result<Vec<IpAddr>> {
-            Ok(self.0.lock().unwrap().pop_front().unwrap())
+            Ok(self.0.lock().pop_front().unwrap())
         }
     }
 

@@ -1,9 +1,10 @@
 //! The requests that arrived, and when. The receiver writes the book, and the bench reads it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::committer::age_of;
@@ -110,7 +111,7 @@ impl Book {
         self.slots[slot.min(SLOTS - 1)].fetch_add(1, Relaxed);
         if self.dated.load(Relaxed) {
             match age_of(body) {
-                Some(age) => self.latencies.lock().unwrap_or_else(PoisonError::into_inner).push(age),
+                Some(age) => self.latencies.lock().push(age),
                 None => self.dated.store(self.mixed, Relaxed),
             }
         }
@@ -119,7 +120,7 @@ impl Book {
     pub(super) fn report(&self) -> Arrivals {
         let mut slots: Vec<u32> = self.slots.iter().map(|slot| slot.load(Relaxed)).collect();
         slots.truncate(slots.iter().rposition(|&slot| slot > 0).map_or(0, |last| last + 1));
-        let latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
+        let latencies = self.latencies.lock();
         Arrivals {
             count: self.count.load(Relaxed),
             first: self.first.load(Relaxed).min(self.last.load(Relaxed)),
@@ -138,12 +139,12 @@ pub(super) fn enter(book: &Mutex<Arc<Book>>, body: &[u8]) {
 
 /// The present count.
 pub(super) fn current(book: &Mutex<Arc<Book>>) -> Arc<Book> {
-    book.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    book.lock().clone()
 }
 
 /// Begins a new count at zero. Bodies with and without the time of their commit may come where they are `mixed`.
 pub(super) fn begin(book: &Mutex<Arc<Book>>, mixed: bool) {
-    *book.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(Book::new(mixed));
+    *book.lock() = Arc::new(Book::new(mixed));
 }
 
 #[cfg(test)]

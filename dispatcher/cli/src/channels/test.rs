@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
@@ -16,6 +16,7 @@ use outbox_console::text::{Page, in_one_line, print_as};
 use outbox_dispatcher::wiring;
 use outbox_schema::NewMessage;
 use outbox_store::Outcome;
+use parking_lot::Mutex;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -74,7 +75,7 @@ struct Kept(Mutex<Vec<Exchange>>);
 
 impl Kept {
     fn with<T>(&self, look: impl FnOnce(&mut Vec<Exchange>) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.0.lock())
     }
 }
 

@@ -1,8 +1,9 @@
 //! Since when a lease store or a database has not answered, for `/readyz`.
 
 use std::fmt::Display;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Watches the answers of one lease store or database.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl Answering {
 
     /// The trouble. None where the last call was answered.
     pub(crate) fn trouble(&self) -> Option<Silence> {
-        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let trouble = self.trouble.lock();
         trouble.as_ref().map(|trouble| Silence {
             lasts: trouble.since.elapsed(),
             latest: trouble.latest.elapsed(),
@@ -69,7 +70,7 @@ impl Answering {
     }
 
     fn note(&self, began: Instant, failed: Option<String>) {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trouble = self.trouble.lock();
         let since = trouble.as_ref().map_or(began, |known| known.since);
         *trouble = failed.map(|why| Trouble { since, latest: Instant::now(), why });
     }

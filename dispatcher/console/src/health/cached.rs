@@ -1,8 +1,9 @@
 //! An answer that is kept for a while. Only one caller at a time asks for a new one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// An answer that is so many times older than a fresh one may be says nothing any more.
@@ -35,12 +36,12 @@ impl<T: Clone> Cached<T> {
             return answer;
         }
         let answer = ask().await;
-        *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), answer.clone()));
+        *self.newest.lock() = Some((Instant::now(), answer.clone()));
         answer
     }
 
     fn newest(&self) -> Option<(Instant, T)> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.newest.lock().clone()
     }
 }
 

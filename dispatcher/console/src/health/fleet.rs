@@ -1,9 +1,9 @@
 //! What this replica has seen of the others: who of them runs by other settings, and who refused the settings that it read last.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 
-use outbox_desk::{ReplicaEntry, RunsBy};
+use outbox_schema::desk::{ReplicaEntry, RunsBy};
+use outbox_desk::Mutex;
 
 use outbox_dispatcher::in_force::InForce;
 
@@ -28,13 +28,13 @@ impl Fleet {
     /// The sentences: first the one about this replica.
     pub fn sentences(&self) -> Vec<String> {
         let mine = self.mine.current().refused.as_ref().map(ToString::to_string);
-        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = self.others.lock();
         mine.into_iter().chain(others.iter().cloned()).collect()
     }
 
     /// Replaces the sentences about others.
     pub(crate) fn replace(&self, others: Vec<String>) {
-        *self.others.lock().unwrap_or_else(PoisonError::into_inner) = others;
+        *self.others.lock() = others;
     }
 }
 

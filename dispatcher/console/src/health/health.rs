@@ -1,7 +1,7 @@
 //! What a replica knows about itself and the fleet: the sources behind `/metrics` and `/readyz`.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,6 +9,7 @@ use outbox_adapters::Lease;
 use outbox_desk::{Desk, HeldBack};
 use outbox_schema::words::words;
 use outbox_store::{Database, Dialect, Epoch, Lineages, Meta, SCHEMA_VERSION, Shard};
+use parking_lot::Mutex;
 
 use crate::configured::Configured;
 use crate::health::cached::Cached;
@@ -156,7 +157,7 @@ impl Health {
             }
         };
         let locks = self.locks.get(ask).await;
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.logged.lock();
         for new in locks.iter().filter(|lock| !logged.contains(lock)) {
             tracing::warn!("readiness.locked: {new}");
         }

@@ -219,7 +219,7 @@ async fn a_term_that_the_database_refuses_is_fenced() {
         wakeup,
         marking: Arc::new(crate::poller::marking::Marking::new(Duration::from_secs(10))),
         metrics: metrics(),
-        unanswered: std::sync::Mutex::default(),
+        unanswered: parking_lot::Mutex::default(),
     });
     settling.begin(&term);
     term.ended().await;

@@ -2,7 +2,7 @@
 //! new.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,6 +11,7 @@ use outbox_store::store::due::{
     DueRows, Header, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim,
 };
 use outbox_store::{ChannelTerms, ClaimId, Message, Revision, Shard, StoreError, TermId, WalkStart};
+use parking_lot::Mutex;
 
 /// A message as a claim takes it.
 type Row = (MessageId, Revision);
@@ -36,7 +37,7 @@ impl Watched {
             // A claim that gets no row is not made: the next under its id may be the first.
             return;
         }
-        let mut claims = self.claims.lock().unwrap();
+        let mut claims = self.claims.lock();
         let first = claims.entry(claim).or_insert_with(|| {
             assert!(rows.iter().all(asked_for), "a message came that nobody asked for: {brought:?}");
             rows.clone()

@@ -16,9 +16,8 @@ mod removals;
 mod sessions;
 mod wake;
 
-use std::sync::Mutex;
-
 use outbox_tests::eventually;
+use parking_lot::Mutex;
 use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};
 use reqwest::{Method, RequestBuilder};
 
@@ -103,16 +102,16 @@ impl Person {
 
     /// The same person with the same cookies, at another address.
     fn moved(&self, url: &str) -> Self {
-        Self { cookie: Mutex::new(self.cookie.lock().unwrap().clone()), ..Self::at(url) }
+        Self { cookie: Mutex::new(self.cookie.lock().clone()), ..Self::at(url) }
     }
 
     async fn ask(&self, request: impl FnOnce(&reqwest::Client, &str) -> RequestBuilder) -> Shown {
-        let cookie = self.cookie.lock().unwrap().clone();
+        let cookie = self.cookie.lock().clone();
         let request = request(&self.client, &self.url).header(COOKIE, cookie);
         let request = self.added.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let answer = request.send().await.unwrap();
         if let Some(set) = answer.headers().get(SET_COOKIE) {
-            set.to_str().unwrap().split(';').next().unwrap().clone_into(&mut self.cookie.lock().unwrap());
+            set.to_str().unwrap().split(';').next().unwrap().clone_into(&mut self.cookie.lock());
         }
         let location = answer.headers().get(LOCATION).map_or("", |to| to.to_str().unwrap()).to_owned();
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());

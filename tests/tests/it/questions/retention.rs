@@ -342,15 +342,15 @@ async fn by_hand_it_is_counted_first_and_then_removed_and_the_audit_says_who_and
         assert_eq!(outbox.database.past_retention(&retention).await.unwrap(), expected);
         assert_eq!(count(&outbox, "outbox_audit").await, 0);
         let author = Author { who: "ada".to_owned(), why: "the disk is full".to_owned() };
-        let said = std::sync::Mutex::new(Vec::new());
+        let said = parking_lot::Mutex::new(Vec::new());
         let progress = |progress: Progress| {
-            said.lock().unwrap().push((progress.done, progress.of));
+            said.lock().push((progress.done, progress.of));
             ControlFlow::Continue(())
         };
         let prune = Change::Prune { retention, of: None };
         assert_eq!(outbox.database.apply(&prune, &author, &progress).await.unwrap().pruned(), expected);
         let of = Some(expected.total());
-        assert_eq!(said.into_inner().unwrap(), [(0, of), (u64::from(STRETCH), of), (expected.total(), of)]);
+        assert_eq!(said.into_inner(), [(0, of), (u64::from(STRETCH), of), (expected.total(), of)]);
         assert_eq!(count(&outbox, "outbox").await, 0);
         let audited = "outbox_audit WHERE action = 'prune' AND who = 'ada' AND why = 'the disk is full'";
         assert_eq!(count(&outbox, audited).await, 1);

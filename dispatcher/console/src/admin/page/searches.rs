@@ -1,10 +1,11 @@
 //! What very many rows are searched for. A page waits a moment for what its filter finds, and is then shown with what the same
 //! search found last, or without. The search goes on behind the page, which shows what it found when it is shown again.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use maud::{Markup, html};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -119,7 +120,7 @@ impl<T: Clone> Inner<T> {
         if last.is_quick() {
             self.long().retain(|(known, _)| known != name);
         }
-        *long.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(last.clone());
+        *long.last.lock() = Some(last.clone());
         last
     }
 
@@ -135,7 +136,7 @@ impl<T: Clone> Inner<T> {
     }
 
     fn long(&self) -> MutexGuard<'_, Vec<(String, Arc<Long<T>>)>> {
-        self.long.lock().unwrap_or_else(PoisonError::into_inner)
+        self.long.lock()
     }
 }
 
@@ -147,7 +148,7 @@ impl<T> Default for Long<T> {
 
 impl<T: Clone> Long<T> {
     fn last(&self) -> Option<Last<T>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last.lock().clone()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The loop's own connection. The statements of the loop are prepared on it once. The pool would lend the connection
 //! that was idle longest, and each of its connections would have to prepare them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::{Mutex, MutexGuard};
 use sqlx::{Executor, PgConnection, PgPool};
 use tokio::sync::watch;
 
@@ -95,6 +96,6 @@ impl LoopConnection {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
