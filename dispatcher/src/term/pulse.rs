@@ -1,11 +1,12 @@
 //! Whether the loop of this process is alive, for `/healthz`. The end of a term sets the loop free. A loop that does
 //! not come back from it is stuck for good, and only a restart helps.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use outbox_store::TermEnd;
+use parking_lot::Mutex;
 
 use crate::term::Term;
 use crate::term::watchdog::wedged_after;
@@ -28,12 +29,12 @@ pub(crate) struct InTerm {
 impl Pulse {
     /// Why this process should be restarted. None while its loop is alive.
     pub fn stuck(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     /// Notes that this process is of no use until it is started again.
     pub(crate) fn stop(&self, why: String) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        *self.0.lock() = Some(why);
     }
 
     /// Notes that the loop enters `term`. Dropping the returned guard notes that it has left. Once the term has ended,
@@ -57,7 +58,7 @@ impl Pulse {
                  It polls no more; restart this process",
                 term.id.epoch
             );
-            let mut stuck = pulse.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut stuck = pulse.0.lock();
             if !back.load(Ordering::SeqCst) {
                 tracing::error!(epoch = %term.id.epoch, "loop.stuck: restart this process");
                 *stuck = Some(why);
@@ -69,7 +70,7 @@ impl Pulse {
 
 impl Drop for InTerm {
     fn drop(&mut self) {
-        let mut stuck = self.pulse.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stuck = self.pulse.0.lock();
         self.back.store(true, Ordering::SeqCst);
         *stuck = None;
     }

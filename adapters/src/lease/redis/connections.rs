@@ -1,7 +1,8 @@
 //! Connections to Redis. One call at a time uses a connection, and none uses it after a failure.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use redis::RedisResult;
 use redis::aio::MultiplexedConnection;
 
@@ -61,8 +62,8 @@ impl Connections {
         }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<MultiplexedConnection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle(&self) -> MutexGuard<'_, Vec<MultiplexedConnection>> {
+        self.idle.lock()
     }
 }
 

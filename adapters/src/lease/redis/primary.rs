@@ -3,9 +3,9 @@
 //! (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#moved-redirection>).
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{
@@ -136,8 +136,8 @@ impl Primary {
         })
     }
 
-    fn owner(&self) -> std::sync::MutexGuard<'_, Option<ConnectionInfo>> {
-        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn owner(&self) -> MutexGuard<'_, Option<ConnectionInfo>> {
+        self.owner.lock()
     }
 
     /// The error of a call on a new connection, in the server's own words where it takes no connection of this client. To hear
@@ -152,7 +152,7 @@ impl Primary {
     }
 
     fn may_ask_why(&self) -> bool {
-        let mut asked = self.asked_why.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked_why.lock();
         let may = asked.is_none_or(|asked| asked.elapsed() >= WHY_AGAIN);
         if may {
             *asked = Some(Instant::now());

@@ -8,12 +8,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::words::{NO_AUTHORITY, own_authority};
 use outbox_store::{Holder, Lineages, Shard};
+use parking_lot::{Mutex, MutexGuard};
 use redis::{ErrorKind, RedisError, Script, ScriptInvocation, ServerErrorKind};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;

@@ -1,11 +1,12 @@
 //! Hears of released leases: one subscription per shard, on a connection of its own.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
 use futures_util::StreamExt;
+use parking_lot::Mutex;
 use redis::RedisResult;
 use redis::aio::PubSubStream;
 use tokio::sync::{Notify, watch};
@@ -42,7 +43,7 @@ impl Releases {
     }
 
     fn subscription(&self, channel: String) -> Arc<Notify> {
-        let mut subscriptions = self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut subscriptions = self.subscriptions.lock();
         let subscription = subscriptions.entry(channel).or_insert_with_key(|channel| {
             let released = Arc::new(Notify::new());
             let listening = listen(Arc::clone(&self.primary), channel.clone(), Arc::clone(&released));
