@@ -221,7 +221,7 @@ async fn the_overview_and_a_message_say_in_words_what_is_wrong() {
         let ada = stage.person(OPERATES).await;
         let overview = words(&ada.page("/").await);
         for said in
-            ["To be looked at.", "Nobody has configured channel fax", "Dead letters1", "fax not configured", "polled"]
+            ["Needs attention.", "Nobody has configured channel fax", "Dead letters1", "fax not configured", "polled"]
         {
             assert!(overview.contains(said), "{said}: {overview}");
         }
@@ -256,7 +256,7 @@ async fn the_overview_says_that_all_is_well_only_where_nothing_waits_for_somebod
             };
             eventually(&what, PATIENCE, said).await
         };
-        shows(&["All is well."]).await;
+        shows(&["Running."]).await;
 
         // It died long ago, so nobody is called to it.
         let old = match outbox.database {
@@ -267,13 +267,13 @@ async fn the_overview_says_that_all_is_well_only_where_nothing_waits_for_somebod
         let letter = "INSERT INTO outbox (channel, target, payload, revision, status, dead_reason, finished_at)";
         outbox.sql(&format!("{letter} VALUES ('http', '/', '{{}}', 2, 'DEAD', 'permanent', {old})")).await;
         let page = shows(&["<p class=\"note plain\">This replica is ready", "Dead letters"]).await;
-        assert!(!page.contains("To be looked at."), "{page}");
+        assert!(!page.contains("Needs attention."), "{page}");
 
         let pause = [("destination", "http"), ("why", "they move")];
         ada.send("/destinations", "/destinations/pause", &pause).await;
         let paused = "<a href=\"/destinations?destination=http\">http</a> is paused until somebody resumes it.";
-        let page = shows(&[paused, "To be looked at.", "This replica is ready"]).await;
-        assert!(!page.contains("All is well"), "{page}");
+        let page = shows(&[paused, "Needs attention.", "This replica is ready"]).await;
+        assert!(!page.contains("Running."), "{page}");
 
         let figures = crate::questions::figures::delivered("http", 3, None);
         outbox.database.add_figures(Shard::default(), Duration::from_mins(2), &figures).await.unwrap();

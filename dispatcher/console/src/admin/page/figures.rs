@@ -167,7 +167,7 @@ fn spanned(ms: u64) -> String {
 
 /// How long deliveries took, in words.
 fn latency(point: &FiguresPoint) -> String {
-    format!("half within {}, 99 of 100 within {}", within(point.p50_ms), within(point.p99_ms))
+    format!("p50 {}, p99 {}", within(point.p50_ms), within(point.p99_ms))
 }
 
 pub(super) fn within(ms: Option<u64>) -> String {
@@ -200,16 +200,8 @@ pub(super) async fn show(
     Ok(visit.page(&Content::live(title, above, body)))
 }
 
-const COLUMNS: [&str; 8] = [
-    "Delivered",
-    "Failed attempts",
-    "Dead letters",
-    "In doubt",
-    "Deferred",
-    "Most lag",
-    "Half within",
-    "99 of 100 within",
-];
+const COLUMNS: [&str; 8] =
+    ["Delivered", "Failed attempts", "Dead letters", "In doubt", "Deferred", "Most lag", "p50", "p99"];
 
 fn all(series: &FiguresSeries) -> Markup {
     let row = |channel: &ChannelFigures| {

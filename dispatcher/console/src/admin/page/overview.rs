@@ -29,7 +29,7 @@ use super::parts::{
 use super::tables::{Row, Shape};
 use super::visit::Visit;
 use super::wake::poll_now;
-use super::well::whether_all_is_well;
+use super::well::how_it_is;
 use crate::admin::api::Problem;
 use crate::health::replicas::ReplicaStatus;
 use crate::health::status::{ShardStatus, State as ShardState, Status};
@@ -82,7 +82,7 @@ pub(super) async fn show(
         Err(problem) => super::frame::wrong(problem),
     };
     let body = html! {
-        (whether_all_is_well(&standing, status.as_ref().ok().map(|counted| &*counted.status), dead_lately))
+        (how_it_is(&standing, status.as_ref().ok().map(|counted| &*counted.status), dead_lately))
         @if !operations.is_empty() {
             section { h2 { "Operations under way" } (table_of(&operations, "Operations under way")) }
         }
@@ -205,8 +205,8 @@ const CHANNEL_HEADING: [&str; 12] = [
     "Dead",
     "Delivered a minute",
     "Failed a minute",
-    "Half within",
-    "99 of 100 within",
+    "p50",
+    "p99",
 ];
 
 fn channels(channels: &[ChannelVitals], not_configured: &[String], beside: &Beside<'_>) -> Markup {

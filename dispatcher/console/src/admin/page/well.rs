@@ -1,4 +1,4 @@
-//! The first lines of the overview: whether all is well, and what waits for somebody.
+//! The first lines of the overview: whether the replica is running, and what needs attention.
 
 use std::time::Duration;
 
@@ -21,27 +21,27 @@ const NAMED: usize = 5;
 /// The sentence about a replica that is ready.
 const READY: &str = "This replica is ready: the database and the lease store answer, and what is due has a poller.";
 
-/// Says that all is well, or what is wrong, or what somebody should look at. `dead_lately` is how often a message became a dead
+/// Says that it is running, or why it is not ready, and what needs attention. `dead_lately` is how often a message became a dead
 /// letter within the hour. `status` is None where the database gave none.
-pub(super) fn whether_all_is_well(standing: &Standing, status: Option<&Status>, dead_lately: Option<u64>) -> Markup {
+pub(super) fn how_it_is(standing: &Standing, status: Option<&Status>, dead_lately: Option<u64>) -> Markup {
     let concerns = status.map(|status| concerns(status, dead_lately)).unwrap_or_default();
     let is_ready = standing.causes.is_empty();
     let is_calm = is_ready && standing.notes.is_empty() && concerns.is_empty();
     let no_letters = status.is_some_and(|status| dead_letters(status) == 0);
     html! {
         @if is_calm && no_letters {
-            p.note.good { strong { "All is well." } " " (READY) }
+            p.note.good { strong { "Running." } " " (READY) }
         } @else if is_ready {
             p.note.plain { (READY) }
         } @else {
             div.note.bad role="alert" {
-                strong { "Not well." }
+                strong { "Not ready." }
                 ul { @for cause in &standing.causes { li { (cause) } } }
             }
         }
         @if !standing.notes.is_empty() || !concerns.is_empty() {
             div.note.warning {
-                strong { "To be looked at." }
+                strong { "Needs attention." }
                 ul {
                     @for note in &standing.notes { li { (note) } }
                     @for concern in &concerns { li { (concern) } }
@@ -51,7 +51,7 @@ pub(super) fn whether_all_is_well(standing: &Standing, status: Option<&Status>, 
     }
 }
 
-/// What somebody should look at, each with the way to it.
+/// What needs attention, each with the way to it.
 fn concerns(status: &Status, dead_lately: Option<u64>) -> Vec<Markup> {
     let nobody_has = status.not_configured.iter().map(|name| not_configured(name));
     let late = status.vitals.channels.iter().filter(|channel| channel.lag() > LATE);
