@@ -10,7 +10,7 @@ use outbox_desk::{RefusedSettings, RunsBy};
 use tokio::signal::unix::Signal;
 
 use outbox_config::{Config, ConfigError};
-use outbox_console::admin::api::Office;
+use outbox_console::admin::api::ApiState;
 use outbox_console::admin::listener::Tokens;
 use outbox_console::alerts::Alerts;
 use outbox_console::configured::Configured;
@@ -31,7 +31,7 @@ pub(super) type ReadSettings = Arc<dyn Fn() -> Result<Config, ConfigError> + Sen
 pub(super) struct Reload {
     pub(super) read: ReadSettings,
     /// What the listener answers from. It holds the settings of the start, and those in force that a reload replaces.
-    pub(super) office: Office,
+    pub(super) api_state: ApiState,
     /// The address of the listener, which no message may reach.
     pub(super) listening_on: SocketAddr,
     pub(super) dispatcher: Handle,
@@ -66,7 +66,7 @@ impl Reload {
         let reading =
             reading.with_context(|| format!("a file of the settings was not read within {READING_LIMIT:?}"))?;
         let (config, channels, alerts) = reading.context("reading the settings failed")??;
-        let Office { started, config: read_last, configured, retention, .. } = &self.office;
+        let ApiState { started, config: read_last, configured, retention, .. } = &self.api_state;
         if started.comes_from_a_file() && !config.comes_from_a_file() {
             bail!("the settings file is gone or empty, and all of it would be back at its defaults");
         }

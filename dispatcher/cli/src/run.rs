@@ -23,7 +23,7 @@ use super::reload::{ReadSettings, Reload};
 use super::session;
 use super::start::{self, Connections, Opened};
 use outbox_config::{Config, Dialect, Wakeup};
-use outbox_console::admin::api::{Checks, Office};
+use outbox_console::admin::api::{ApiState, Checks};
 use outbox_console::admin::listener::{CHANGES_AT_ONCE, Listener, ListenerSources, QUESTIONS_AT_ONCE, Tokens};
 use outbox_console::alerts::{AlertWatch, Alerts};
 use outbox_console::configured::Configured;
@@ -171,7 +171,7 @@ async fn dispatch(
         &config,
         judged_by,
     ));
-    let office = Office {
+    let api_state = ApiState {
         database: asked.clone(),
         lease: lease.clone(),
         config: InForce::new(config.clone()),
@@ -187,7 +187,7 @@ async fn dispatch(
         metrics.pool(pool, move || its.connections());
     }
     let stop_listening = CancellationToken::new();
-    let watch = alert_watch(&office, &alerts, &metrics, &handle, (outbox_id, this.name.clone()));
+    let watch = alert_watch(&api_state, &alerts, &metrics, &handle, (outbox_id, this.name.clone()));
     let presence = Presence {
         database: database.clone(),
         replica: this,
@@ -200,15 +200,15 @@ async fn dispatch(
     };
     let present = tokio::spawn(presence.show(stop_listening.clone()));
     let watching = wire.spawn(watch.watch(stop_listening.clone()));
-    let figures = wire.spawn(figures(&office, &replica, &metrics, &handle).keep(stop_listening.clone()));
-    let operations = wire.spawn(operations(&office, &handle).carry(stop_listening.clone()));
+    let figures = wire.spawn(figures(&api_state, &replica, &metrics, &handle).keep(stop_listening.clone()));
+    let operations = wire.spawn(operations(&api_state, &handle).carry(stop_listening.clone()));
     let told = sources(&metrics, &replica, &handle);
-    let listening = wire.spawn(listener.serve(told, office.clone(), stop_listening.clone()));
-    if office.started.telemetry.otlp_endpoint.is_some() {
+    let listening = wire.spawn(listener.serve(told, api_state.clone(), stop_listening.clone()));
+    if api_state.started.telemetry.otlp_endpoint.is_some() {
         wire.spawn(replica.refresh_vitals(metrics.clone()));
     }
     let reload =
-        Reload { read, office, listening_on, dispatcher: handle, metrics: metrics.clone(), runs_by, tokens, alerts };
+        Reload { read, api_state, listening_on, dispatcher: handle, metrics: metrics.clone(), runs_by, tokens, alerts };
     tokio::spawn(reload.at_each(hang_ups));
     let drained = at_once.run_until_cancelled(dispatcher.run(shutdown)).await;
     stopped(drained);
@@ -247,39 +247,39 @@ fn warn_of_what_is_in_the_clear(config: &Config, alerts: &InForce<Option<Alerts>
 }
 
 /// What keeps the figures over time, on the connections of the listener.
-fn figures(office: &Office, replica: &Health, metrics: &Arc<Metrics>, handle: &Handle) -> FiguresKeeper {
+fn figures(api_state: &ApiState, replica: &Health, metrics: &Arc<Metrics>, handle: &Handle) -> FiguresKeeper {
     FiguresKeeper {
-        database: office.database.clone(),
+        database: api_state.database.clone(),
         terms: handle.terms(),
         metrics: metrics.clone(),
         vitals: replica.vitals.clone(),
-        config: office.config.clone(),
+        config: api_state.config.clone(),
     }
 }
 
 /// What tells people, on the connections of the listener.
 fn alert_watch(
-    office: &Office,
+    api_state: &ApiState,
     alerts: &InForce<Option<Alerts>>,
     metrics: &Arc<Metrics>,
     handle: &Handle,
     (outbox_id, replica): (String, String),
 ) -> AlertWatch {
     AlertWatch {
-        database: office.database.clone(),
+        database: api_state.database.clone(),
         alerts: alerts.clone(),
         terms: handle.terms(),
-        longest_term: office.started.lease.term,
+        longest_term: api_state.started.lease.term,
         metrics: metrics.clone(),
-        environment: office.started.database.environment.clone(),
+        environment: api_state.started.database.environment.clone(),
         outbox_id,
         replica,
     }
 }
 
 /// Who goes on with operations, on the connections of the listener.
-fn operations(office: &Office, handle: &Handle) -> OperationsCarrier {
-    OperationsCarrier { operations: Arc::new(office.database.clone()), terms: handle.terms() }
+fn operations(api_state: &ApiState, handle: &Handle) -> OperationsCarrier {
+    OperationsCarrier { operations: Arc::new(api_state.database.clone()), terms: handle.terms() }
 }
 
 /// Where hints come from.

@@ -13,7 +13,7 @@ use outbox_adapters::TableLease;
 use outbox_adapters::http::CLIENT_HEADER;
 use outbox_config::LeaseTimes;
 use outbox_config::{Config, Sources};
-use outbox_console::admin::api::{Checks, Office};
+use outbox_console::admin::api::{ApiState, Checks};
 use outbox_console::admin::listener::{ListenError, Listener, ListenerSources, Tokens};
 use outbox_console::configured::Configured;
 use outbox_console::doorbell::Doorbell;
@@ -112,7 +112,7 @@ fn shown(setup: &Setup) -> ListenerSources {
 }
 
 /// An outbox without tables: who asks for more than the listener itself gets an error.
-async fn office() -> Office {
+async fn api_state() -> ApiState {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite://{}/empty.db", folder.path().display());
     let options = ConnectOptions { url: &url, schema: None, connections: 1 };
@@ -121,7 +121,7 @@ async fn office() -> Office {
     let ttl = Duration::from_secs(10);
     let lease = LeaseTimes { ttl, term: ttl };
     let config = Config::load(&Sources::default()).unwrap();
-    Office {
+    ApiState {
         database,
         lease: Arc::new(TableLease::Sqlite(pool)),
         started: Arc::new(config.clone()),
@@ -152,7 +152,7 @@ impl Setup {
         let listener = Listener::bind(loopback(), tokens).await.unwrap();
         let address = listener.address();
         let stop = CancellationToken::new();
-        let served = tokio::spawn(listener.serve(shown(self), office().await, stop.clone()));
+        let served = tokio::spawn(listener.serve(shown(self), api_state().await, stop.clone()));
         Running { address, client: Client::builder().no_proxy().build().unwrap(), stop, served }
     }
 }

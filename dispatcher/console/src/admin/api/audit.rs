@@ -8,7 +8,7 @@ use outbox_desk::{AuditFilter, AuditPage};
 use super::dead_letters::link;
 use super::extract::Filtered;
 use super::requests::Page;
-use super::{Office, Problem, Sight};
+use super::{ApiState, Problem, Sight};
 
 /// Lists what people did by hand in pages, the newest first.
 ///
@@ -20,7 +20,7 @@ use super::{Office, Problem, Sight};
     Problem,
 ))]
 pub(super) async fn list(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     sight: Sight,
     uri: Uri,
     Filtered { filter, page }: Filtered<AuditFilter>,

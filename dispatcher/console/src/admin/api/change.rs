@@ -17,7 +17,7 @@ use super::extract::{Body, Id};
 use super::followed::{Wish, answer};
 use super::problem::{Kind, checked};
 use super::requests::{Authored, ByClient, MessageCountBody, UndoBody};
-use super::{Answer, Office, PREFIX, Problem};
+use super::{Answer, ApiState, PREFIX, Problem};
 
 /// Reads a request to one of the paths.
 type Read = fn(Request) -> BoxFuture<'static, Result<ChangeBody, Problem>>;
@@ -190,31 +190,31 @@ async fn read_undo(request: Request) -> Result<ChangeBody, Problem> {
 }
 
 /// The paths of the changes.
-pub(super) fn paths() -> Router<Office> {
+pub(super) fn paths() -> Router<ApiState> {
     let router = Router::new().route("/changes", post(change));
     ROUTES.iter().fold(router, |router, route| router.route(route.path, asked(route.read)))
 }
 
 /// Answers requests to one of the paths.
-fn asked(read: Read) -> MethodRouter<Office> {
-    post(async move |State(office): State<Office>, wish: Wish, request: Request| -> Result<Response, Problem> {
-        let (change, author) = read(request).await?.into_change(&office).await?;
-        answer(wish, office, change, author).await
+fn asked(read: Read) -> MethodRouter<ApiState> {
+    post(async move |State(api_state): State<ApiState>, wish: Wish, request: Request| -> Result<Response, Problem> {
+        let (change, author) = read(request).await?.into_change(&api_state).await?;
+        answer(wish, api_state, change, author).await
     })
 }
 
 /// The paths that count what a change means.
-pub(super) fn counts() -> Router<Office> {
+pub(super) fn counts() -> Router<ApiState> {
     COUNTS.iter().fold(Router::new(), |router, count| router.route(count.path, counted(count.action)))
 }
 
-fn counted(action: Action) -> MethodRouter<Office> {
+fn counted(action: Action) -> MethodRouter<ApiState> {
     post(
-        async move |State(office): State<Office>,
+        async move |State(api_state): State<ApiState>,
                     Body(MessageCountBody { selection, after }): Body<MessageCountBody>|
                     -> Answer<Vec<MessageGroup>> {
             checked(&selection, action)?;
-            Ok(Json(office.database.message_groups(action, &selection, after).await?))
+            Ok(Json(api_state.database.message_groups(action, &selection, after).await?))
         },
     )
 }
@@ -250,16 +250,16 @@ pub(super) struct AnyChange {
 }
 
 async fn change(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     wish: Wish,
     Body(AnyChange { dry_run, change }): Body<AnyChange>,
 ) -> Result<Response, Problem> {
-    let (change, author) = change.into_change(&office).await?;
+    let (change, author) = change.into_change(&api_state).await?;
     if !dry_run {
-        return answer(wish, office, change, author).await;
+        return answer(wish, api_state, change, author).await;
     }
     let why = "an undo has no dry run: it takes back what has not been sent when it comes to it";
-    let preview = Preview::of(&office.database, &change).await?;
+    let preview = Preview::of(&api_state.database, &change).await?;
     Ok(Json(preview.ok_or_else(|| Problem::new(Kind::BadRequest, why))?).into_response())
 }
 

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::dead_letters::examined;
 use super::problem::checked;
 use super::requests::{Authored, EditAllBody, PruneBody, PurgeBody, RedriveBody, ReplayBody, UndoBody, WaitingBody};
-use super::{Office, Problem};
+use super::{ApiState, Problem};
 
 /// A change of many messages: what is done, to which messages, and how.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -54,7 +54,7 @@ impl ChangeBody {
 
     /// The change that it asks for, and who asks. Refuses a selection by which the change cannot be made, and an edit after which a
     /// channel would make dead letters of the messages at once.
-    pub(super) async fn into_change(self, office: &Office) -> Result<(Change, Author), Problem> {
+    pub(super) async fn into_change(self, api_state: &ApiState) -> Result<(Change, Author), Problem> {
         let (change, author) = match self {
             Self::Redrive(RedriveBody { selection, canary, rate, author }) => {
                 (Change::Redrive { selection, pace: Pace { canary, rate } }, author)
@@ -73,13 +73,13 @@ impl ChangeBody {
                 (Change::Retry { selection }, author)
             }
             Self::Edit(EditAllBody { selection, change, author }) => {
-                examined(office, &selection, &change).await?;
+                examined(api_state, &selection, &change).await?;
                 (Change::Edit { selection, change }, author)
             }
             Self::Undo(UndoBody { operation, author }) => (Change::undo(operation), author),
             Self::Purge(PurgeBody { selection, author }) => (Change::Purge { selection }, author),
             Self::Prune(body) => {
-                let retention = body.retention(&office.retention.current())?;
+                let retention = body.retention(&api_state.retention.current())?;
                 (Change::Prune { retention, of: None }, body.author)
             }
         };

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
 use super::extract::Params;
-use super::{Answer, Office, Problem};
+use super::{Answer, ApiState, Problem};
 use crate::check::{CheckReport, check_replica};
 
-impl Office {
+impl ApiState {
     /// The newest report of this replica.
     pub(crate) async fn check(&self, strict: bool) -> Arc<CheckReport> {
         let ask = || async {
@@ -38,6 +38,9 @@ pub struct CheckQuery {
     (status = 200, description = "The findings, also where something cannot be used", body = CheckReport),
     Problem,
 ))]
-pub(super) async fn check(State(office): State<Office>, Params(query): Params<CheckQuery>) -> Answer<Arc<CheckReport>> {
-    Ok(Json(office.check(query.strict).await))
+pub(super) async fn check(
+    State(api_state): State<ApiState>,
+    Params(query): Params<CheckQuery>,
+) -> Answer<Arc<CheckReport>> {
+    Ok(Json(api_state.check(query.strict).await))
 }

@@ -8,7 +8,7 @@ use outbox_desk::{ContentEdit, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk
 use super::extract::{Body, Filtered, Params};
 use super::problem::Kind;
 use super::requests::Page;
-use super::{Answer, Office, Problem};
+use super::{Answer, ApiState, Problem};
 use crate::edit::Wanted;
 
 /// Lists dead letters in pages, the most recently dead first.
@@ -18,12 +18,12 @@ use crate::edit::Wanted;
     Problem,
 ))]
 pub(super) async fn list(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     uri: Uri,
     Filtered { filter, page }: Filtered<DeadLetterFilter>,
 ) -> Result<(HeaderMap, Json<DeadLetterPage>), Problem> {
-    let halting = office.configured.current().halting();
-    let letters = office.database.dead_letters(&filter, &halting, page.cursor()?, page.size()?).await?;
+    let halting = api_state.configured.current().halting();
+    let letters = api_state.database.dead_letters(&filter, &halting, page.cursor()?, page.size()?).await?;
     Ok((link(&uri, letters.next.as_ref()), Json(letters)))
 }
 
@@ -34,10 +34,10 @@ pub(super) async fn list(
     Problem,
 ))]
 pub(super) async fn groups(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     Params(filter): Params<DeadLetterFilter>,
 ) -> Answer<Vec<DeadGroup>> {
-    Ok(Json(office.database.dead_groups(&Selection::Filter(filter)).await?))
+    Ok(Json(api_state.database.dead_groups(&Selection::Filter(filter)).await?))
 }
 
 /// Counts the dead letters of a selection in the same groups.
@@ -48,21 +48,25 @@ pub(super) async fn groups(
     Problem,
 ))]
 pub(super) async fn groups_of(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     Body(selection): Body<Selection>,
 ) -> Answer<Vec<DeadGroup>> {
-    Ok(Json(office.database.dead_groups(&selection).await?))
+    Ok(Json(api_state.database.dead_groups(&selection).await?))
 }
 
 /// Refuses a change after which a channel would make dead letters of the messages at once.
-pub(crate) async fn examined(office: &Office, selection: &Selection, change: &ContentEdit) -> Result<(), Problem> {
-    examined_in(office, &office.database.dead_groups(selection).await?, change).await
+pub(crate) async fn examined(api_state: &ApiState, selection: &Selection, change: &ContentEdit) -> Result<(), Problem> {
+    examined_in(api_state, &api_state.database.dead_groups(selection).await?, change).await
 }
 
 /// The same of groups that were counted already.
-pub(crate) async fn examined_in(office: &Office, groups: &[DeadGroup], change: &ContentEdit) -> Result<(), Problem> {
+pub(crate) async fn examined_in(
+    api_state: &ApiState,
+    groups: &[DeadGroup],
+    change: &ContentEdit,
+) -> Result<(), Problem> {
     let wanted = Wanted { payload: None, of_any: change.clone() };
-    match wanted.refusal(&office.config.current(), &office.database, groups).await? {
+    match wanted.refusal(&api_state.config.current(), &api_state.database, groups).await? {
         Some(why) => Err(Problem::new(Kind::InvalidMessage, why)),
         None => Ok(()),
     }

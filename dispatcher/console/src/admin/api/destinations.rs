@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use super::extract::{Body, Params};
 use super::problem::Kind;
 use super::requests::{Authored, ByClient, PauseBody};
-use super::{Answer, Office, Problem};
+use super::{Answer, ApiState, Problem};
 use crate::configured::destination_named;
 
 /// The query of a list of destinations.
@@ -33,13 +33,13 @@ pub struct DestinationQuery {
     Problem,
 ))]
 pub(super) async fn list(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     Params(which): Params<DestinationQuery>,
 ) -> Answer<Vec<DestinationEntry>> {
     let DestinationQuery { all, destination } = which;
     Ok(Json(match destination {
-        Some(name) => vec![outbox_desk::destination(&office.database, &meant(&office, &name)).await?],
-        None => office.database.destinations(all).await?,
+        Some(name) => vec![outbox_desk::destination(&office.database, &meant(&api_state, &name)).await?],
+        None => api_state.database.destinations(all).await?,
     }))
 }
 
@@ -51,16 +51,16 @@ pub(super) async fn list(
     Problem,
 ))]
 pub(crate) async fn pause(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     Name(name): Name,
     Body(body): Body<PauseBody>,
 ) -> Answer<Paused> {
-    let destination = named(&office, &name)?;
+    let destination = named(&api_state, &name)?;
     if body.author.why.is_empty() {
         return Err(Problem::new(Kind::BadRequest, "why is missing: it is what others are told while the pause lasts"));
     }
     let lasting = body.lasting()?;
-    Ok(Json(office.database.pause(&destination, lasting, &body.author.into_author()).await?))
+    Ok(Json(api_state.database.pause(&destination, lasting, &body.author.into_author()).await?))
 }
 
 /// Ends every pause of a destination or of a channel.
@@ -73,21 +73,21 @@ pub(crate) async fn pause(
     Problem,
 ))]
 pub(crate) async fn resume(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     Name(name): Name,
     Body(author): Body<Authored>,
 ) -> Answer<Resumed> {
-    let destination = named(&office, &name)?;
-    Ok(Json(office.database.resume(&destination, &author.into_author()).await?))
+    let destination = named(&api_state, &name)?;
+    Ok(Json(api_state.database.resume(&destination, &author.into_author()).await?))
 }
 
 /// The destination that is asked about. One of a channel that nobody configured has the name that its rows give.
-pub(crate) fn meant(office: &Office, name: &str) -> String {
-    destination_named(name, &office.configured.current()).unwrap_or_else(|_| name.to_owned())
+pub(crate) fn meant(api_state: &ApiState, name: &str) -> String {
+    destination_named(name, &api_state.configured.current()).unwrap_or_else(|_| name.to_owned())
 }
 
-fn named(office: &Office, name: &str) -> Result<String, Problem> {
-    destination_named(name, &office.configured.current())
+fn named(api_state: &ApiState, name: &str) -> Result<String, Problem> {
+    destination_named(name, &api_state.configured.current())
         .map_err(|error| Problem::new(Kind::NotThere, error.to_string()))
 }
 

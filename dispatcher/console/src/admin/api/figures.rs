@@ -5,7 +5,7 @@ use axum::extract::State;
 use outbox_desk::{Desk, FiguresFilter, FiguresSeries};
 
 use super::extract::Params;
-use super::{Answer, Office, Problem};
+use super::{Answer, ApiState, Problem};
 
 /// Shows what was done over time, by channel.
 ///
@@ -16,8 +16,8 @@ use super::{Answer, Office, Problem};
     Problem,
 ))]
 pub(super) async fn figures(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     Params(filter): Params<FiguresFilter>,
 ) -> Answer<FiguresSeries> {
-    Ok(Json(office.database.figures(&filter).await?))
+    Ok(Json(api_state.database.figures(&filter).await?))
 }

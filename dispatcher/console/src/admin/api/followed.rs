@@ -16,7 +16,7 @@ use outbox_desk::{Author, ByHand, Change, Ordered, Progress, UNWATCHED};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::{Office, PREFIX, Problem};
+use super::{ApiState, PREFIX, Problem};
 
 /// The media type that a client accepts in order to follow a change. <https://github.com/ndjson/ndjson-spec>
 pub const LINES: &str = "application/x-ndjson";
@@ -62,18 +62,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Wish {
 /// goes away ends the change after its present batch. A client that waits for no end is told where the operation is found.
 pub(super) async fn answer(
     Wish { in_lines, later, turn }: Wish,
-    office: Office,
+    api_state: ApiState,
     change: Change,
     author: Author,
 ) -> Result<Response, Problem> {
     if later {
         return match outbox_desk::begin(&office.database, &change, &author, Duration::ZERO).await? {
             Ordered::Over(done) => Ok(Json(done).into_response()),
-            Ordered::Begun(id) => begun(&office, id).await,
+            Ordered::Begun(id) => begun(&api_state, id).await,
         };
     }
     if !in_lines {
-        return Ok(Json(office.database.apply(&change, &author, UNWATCHED).await?).into_response());
+        return Ok(Json(api_state.database.apply(&change, &author, UNWATCHED).await?).into_response());
     }
     let (into, lines) = mpsc::unbounded_channel();
     let told = into.clone();
@@ -82,7 +82,7 @@ pub(super) async fn answer(
         Err(_) => ControlFlow::Break(()),
     };
     tokio::spawn(async move {
-        let last = match office.database.apply(&change, &author, &follower).await {
+        let last = match api_state.database.apply(&change, &author, &follower).await {
             Ok(done) => line(&Line::Done(done)),
             Err(error) => line(&Line::<()>::Problem(error.into())),
         };
@@ -97,7 +97,7 @@ pub(super) async fn answer(
 }
 
 /// Tells a client where the operation is found that it ordered.
-async fn begun(office: &Office, id: i64) -> Result<Response, Problem> {
+async fn begun(api_state: &ApiState, id: i64) -> Result<Response, Problem> {
     let operation = outbox_desk::operation(&office.database, id).await?.ok_or_else(|| Problem::no_operation(id))?;
     let location = [(header::LOCATION, format!("{PREFIX}/operations/{id}"))];
     Ok((StatusCode::ACCEPTED, location, Json(operation)).into_response())

@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use super::dead_letters::link;
 use super::extract::{Body, Filtered};
 use super::requests::{ByClient, ClearBody, CountBody, Page};
-use super::{Answer, Office, Problem};
+use super::{Answer, ApiState, Problem};
 
 /// A filter of targets. A target must meet all conditions that are given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
@@ -44,11 +44,11 @@ impl From<InvalidTargetFilter> for InvalidTargetSelection {
     Problem,
 ))]
 pub(super) async fn list(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     uri: Uri,
     Filtered { filter, page }: Filtered<InvalidTargetFilter>,
 ) -> Result<(HeaderMap, Json<InvalidTargetPage>), Problem> {
-    let targets = office.database.invalid_targets(&filter.into(), page.cursor()?, page.size()?).await?;
+    let targets = api_state.database.invalid_targets(&filter.into(), page.cursor()?, page.size()?).await?;
     Ok((link(&uri, targets.next.as_ref()), Json(targets)))
 }
 
@@ -60,9 +60,9 @@ pub(super) async fn list(
     (status = 200, description = "A page of the targets, and the number of all", body = InvalidTargetPage),
     Problem,
 ))]
-pub(super) async fn count(State(office): State<Office>, Body(body): Body<CountBody>) -> Answer<InvalidTargetPage> {
+pub(super) async fn count(State(api_state): State<ApiState>, Body(body): Body<CountBody>) -> Answer<InvalidTargetPage> {
     let size = Page { after: None, limit: body.limit }.size()?;
-    Ok(Json(office.database.invalid_targets(&body.selection, body.after, size).await?))
+    Ok(Json(api_state.database.invalid_targets(&body.selection, body.after, size).await?))
 }
 
 /// Forgets targets that are known to be gone. An empty selection means every target.
@@ -71,6 +71,6 @@ pub(super) async fn count(State(office): State<Office>, Body(body): Body<CountBo
     (status = 200, description = "How many targets were forgotten", body = Cleared),
     Problem,
 ))]
-pub(super) async fn clear(State(office): State<Office>, Body(body): Body<ClearBody>) -> Answer<Cleared> {
-    Ok(Json(office.database.clear_invalid_targets(&body.selection, &body.author.into_author()).await?))
+pub(super) async fn clear(State(api_state): State<ApiState>, Body(body): Body<ClearBody>) -> Answer<Cleared> {
+    Ok(Json(api_state.database.clear_invalid_targets(&body.selection, &body.author.into_author()).await?))
 }

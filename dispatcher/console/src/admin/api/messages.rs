@@ -13,7 +13,7 @@ use super::dead_letters::link;
 use super::extract::{Body, Filtered, Id, Params};
 use super::problem::Kind;
 use super::requests::{Authored, ByClient, ByKey, EditBody, Page};
-use super::{Answer, Office, Problem, Sight};
+use super::{Answer, ApiState, Problem, Sight};
 use crate::examine::refusal;
 use crate::explain::{self, Explanation};
 
@@ -27,11 +27,11 @@ use crate::explain::{self, Explanation};
     Problem,
 ))]
 pub(super) async fn list(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     uri: Uri,
     Filtered { filter, page }: Filtered<MessageFilter>,
 ) -> Result<(HeaderMap, Json<MessagePage>), Problem> {
-    let messages = office.database.messages(&filter, page.cursor::<i64>()?.map(MessageId), page.size()?).await?;
+    let messages = api_state.database.messages(&filter, page.cursor::<i64>()?.map(MessageId), page.size()?).await?;
     Ok((link(&uri, messages.next.as_ref()), Json(messages)))
 }
 
@@ -41,9 +41,9 @@ pub(super) async fn list(
     (status = 200, description = "The causes, each with its fields and a sentence", body = Explanation),
     Problem,
 ))]
-pub(super) async fn explain(State(office): State<Office>, Id(id): Id) -> Answer<Explanation> {
-    let configured = office.configured.current();
-    let explained = explain::explain(&office.database, &configured, &office.schedule, MessageId(id)).await?;
+pub(super) async fn explain(State(api_state): State<ApiState>, Id(id): Id) -> Answer<Explanation> {
+    let configured = api_state.configured.current();
+    let explained = explain::explain(&api_state.database, &configured, &api_state.schedule, MessageId(id)).await?;
     explained.map(Json).ok_or_else(|| Problem::no_message(id))
 }
 
@@ -52,8 +52,8 @@ pub(super) async fn explain(State(office): State<Office>, Id(id): Id) -> Answer<
     (status = 200, description = "The message", body = MessageRecord),
     Problem,
 ))]
-pub(super) async fn show(State(office): State<Office>, sight: Sight, Id(id): Id) -> Answer<MessageRecord> {
-    let message = office.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
+pub(super) async fn show(State(api_state): State<ApiState>, sight: Sight, Id(id): Id) -> Answer<MessageRecord> {
+    let message = api_state.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
     Ok(Json(sight.of_message(message)))
 }
 
@@ -63,11 +63,11 @@ pub(super) async fn show(State(office): State<Office>, sight: Sight, Id(id): Id)
     Problem,
 ))]
 pub(super) async fn by_key(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     sight: Sight,
     Params(by): Params<ByKey>,
 ) -> Answer<MessageRecord> {
-    let message = office.database.message_by_key(&by.key).await?.ok_or_else(|| Problem::no_message(&by.key))?;
+    let message = api_state.database.message_by_key(&by.key).await?.ok_or_else(|| Problem::no_message(&by.key))?;
     Ok(Json(sight.of_message(message)))
 }
 
@@ -78,11 +78,11 @@ pub(super) async fn by_key(
     Problem,
 ))]
 pub(crate) async fn cancel(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     Id(id): Id,
     Body(author): Body<Authored>,
 ) -> Answer<Cancelled> {
-    match office.database.cancel(MessageId(id), &author.into_author()).await? {
+    match api_state.database.cancel(MessageId(id), &author.into_author()).await? {
         done @ Cancelled::Done { .. } => Ok(Json(done)),
         Cancelled::Refused(refused) => Err(Problem::refused(refused)),
     }
@@ -94,9 +94,13 @@ pub(crate) async fn cancel(
     (status = 200, description = "The message is due", body = ref("#/components/schemas/Retried")),
     Problem,
 ))]
-pub(crate) async fn retry(State(office): State<Office>, Id(id): Id, Body(author): Body<Authored>) -> Answer<Outcome> {
+pub(crate) async fn retry(
+    State(api_state): State<ApiState>,
+    Id(id): Id,
+    Body(author): Body<Authored>,
+) -> Answer<Outcome> {
     let selection = MessageSelection::Ids(vec![MessageId(id)]);
-    to_one(&office, Change::Retry { selection }, author).await
+    to_one(&api_state, Change::Retry { selection }, author).await
 }
 
 /// Gives a dead letter another payload, target and headers, and a new idempotency key unless it is to be kept. It stays a
@@ -106,15 +110,15 @@ pub(crate) async fn retry(State(office): State<Office>, Id(id): Id, Body(author)
     (status = 200, description = "The edit is written", body = Edited),
     Problem,
 ))]
-pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): Body<EditBody>) -> Answer<Edited> {
+pub(super) async fn edit(State(api_state): State<ApiState>, Id(id): Id, Body(body): Body<EditBody>) -> Answer<Edited> {
     let id = MessageId(id);
-    let message = office.database.message(id).await?.ok_or_else(|| Problem::no_message(id))?;
+    let message = api_state.database.message(id).await?.ok_or_else(|| Problem::no_message(id))?;
     let revised =
         Revised::new(&message.channel, &body.target, body.payload.get(), body.headers)?.keeping_key(body.keep_key);
-    if let Some(why) = refusal(&office.config.current(), &message.channel, &revised) {
+    if let Some(why) = refusal(&api_state.config.current(), &message.channel, &revised) {
         return Err(Problem::new(Kind::InvalidMessage, why));
     }
-    match office.database.edit(id, body.revision, &revised, &body.author.into_author()).await? {
+    match api_state.database.edit(id, body.revision, &revised, &body.author.into_author()).await? {
         done @ Edited::Done { .. } => Ok(Json(done)),
         Edited::Refused(refused) => Err(Problem::refused(refused)),
     }
@@ -126,14 +130,18 @@ pub(super) async fn edit(State(office): State<Office>, Id(id): Id, Body(body): B
     (status = 200, description = "The message is due", body = ref("#/components/schemas/Redriven")),
     Problem,
 ))]
-pub(crate) async fn redrive(State(office): State<Office>, Id(id): Id, Body(author): Body<Authored>) -> Answer<Outcome> {
+pub(crate) async fn redrive(
+    State(api_state): State<ApiState>,
+    Id(id): Id,
+    Body(author): Body<Authored>,
+) -> Answer<Outcome> {
     let selection = Selection::Ids(vec![MessageId(id)]);
-    to_one(&office, Change::Redrive { selection, pace: Pace::default() }, author).await
+    to_one(&api_state, Change::Redrive { selection, pace: Pace::default() }, author).await
 }
 
 /// Makes a change to one message, which may be refused.
-async fn to_one(office: &Office, change: Change, author: Authored) -> Answer<Outcome> {
-    let done = office.database.apply(&change, &author.into_author(), UNWATCHED).await?;
+async fn to_one(api_state: &ApiState, change: Change, author: Authored) -> Answer<Outcome> {
+    let done = api_state.database.apply(&change, &author.into_author(), UNWATCHED).await?;
     match done.refused() {
         None => Ok(Json(done)),
         Some(refused) => Err(Problem::refused(refused)),

@@ -1,6 +1,7 @@
 //! The admin API, `/api/v1` on `admin.listen`: the questions and changes of the command line, over HTTP. OpenAPI
 //! describes it at `/api/v1/openapi.json`. Problems have the form of RFC 9457.
 
+mod api_state;
 mod audit;
 mod change;
 mod change_body;
@@ -13,7 +14,6 @@ mod figures;
 mod followed;
 mod invalid_targets;
 pub(crate) mod messages;
-mod office;
 mod operations;
 mod ordering_keys;
 mod overview;
@@ -25,6 +25,8 @@ mod sight;
 pub(crate) mod wake;
 mod words;
 
+use api_state::Answer;
+pub use api_state::{ApiState, PREFIX};
 pub use change::request_for;
 pub use check::CheckQuery;
 pub use checks::Checks;
@@ -32,8 +34,6 @@ pub use destinations::DestinationQuery;
 pub(crate) use followed::Turn;
 pub use followed::{LINES, Line};
 pub use invalid_targets::InvalidTargetFilter;
-use office::Answer;
-pub use office::{Office, PREFIX};
 pub use ordering_keys::OrderingKeyFilter;
 pub(crate) use problem::checked;
 pub use problem::{Kind, Problem};

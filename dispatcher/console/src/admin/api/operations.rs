@@ -8,7 +8,7 @@ use outbox_desk::{ByHand, OperationEntry, OperationPage, Stopped};
 use super::dead_letters::link;
 use super::extract::{Body, Id, Params};
 use super::requests::{Authored, ByClient, Page};
-use super::{Answer, Office, Problem, Sight};
+use super::{Answer, ApiState, Problem, Sight};
 
 /// Lists operations in pages, the newest first. What has ended is listed for 30 days; the audit keeps it for ever.
 #[utoipa::path(get, path = "/api/v1/operations", operation_id = "list_operations", tag = "operations", params(Page), responses(
@@ -17,7 +17,7 @@ use super::{Answer, Office, Problem, Sight};
     Problem,
 ))]
 pub(super) async fn list(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     sight: Sight,
     uri: Uri,
     Params(page): Params<Page>,
@@ -34,7 +34,7 @@ pub(super) async fn list(
     (status = 200, description = "The operation", body = OperationEntry),
     Problem,
 ))]
-pub(super) async fn show(State(office): State<Office>, sight: Sight, Id(id): Id) -> Answer<OperationEntry> {
+pub(super) async fn show(State(api_state): State<ApiState>, sight: Sight, Id(id): Id) -> Answer<OperationEntry> {
     let found = outbox_desk::operation(&office.database, id).await?.ok_or_else(|| Problem::no_operation(id))?;
     Ok(Json(sight.of_operation(found)))
 }
@@ -45,6 +45,10 @@ pub(super) async fn show(State(office): State<Office>, sight: Sight, Id(id): Id)
     (status = 200, description = "Whether it was open until now", body = Stopped),
     Problem,
 ))]
-pub(super) async fn stop(State(office): State<Office>, Id(id): Id, Body(author): Body<Authored>) -> Answer<Stopped> {
-    office.database.stop(id, &author.into_author()).await?.map(Json).ok_or_else(|| Problem::no_operation(id))
+pub(super) async fn stop(
+    State(api_state): State<ApiState>,
+    Id(id): Id,
+    Body(author): Body<Authored>,
+) -> Answer<Stopped> {
+    api_state.database.stop(id, &author.into_author()).await?.map(Json).ok_or_else(|| Problem::no_operation(id))
 }

@@ -11,7 +11,7 @@ use super::dead_letters::link;
 use super::extract::Filtered;
 use super::problem::Kind;
 use super::requests::Page;
-use super::{Office, Problem};
+use super::{ApiState, Problem};
 
 /// A filter of ordering keys.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
@@ -35,14 +35,15 @@ pub struct OrderingKeyFilter {
     Problem,
 ))]
 pub(super) async fn list(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     uri: Uri,
     Filtered { filter, page }: Filtered<OrderingKeyFilter>,
 ) -> Result<(HeaderMap, Json<HaltedKeyPage>), Problem> {
     if !filter.halted {
         return Err(Problem::new(Kind::BadRequest, "halted = false: only halted keys can be listed".to_owned()));
     }
-    let (halting, after) = (office.configured.current().halting(), page.cursor()?);
-    let keys = office.database.halted_keys(&halting, filter.channel.as_deref(), after.as_ref(), page.size()?).await?;
+    let (halting, after) = (api_state.configured.current().halting(), page.cursor()?);
+    let keys =
+        api_state.database.halted_keys(&halting, filter.channel.as_deref(), after.as_ref(), page.size()?).await?;
     Ok((link(&uri, keys.next.as_ref()), Json(keys)))
 }

@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use super::dead_letters::link;
 use super::extract::Params;
 use super::requests::Page;
-use super::{Answer, Office, Problem};
+use super::{Answer, ApiState, Problem};
 use crate::health::replicas::{ReplicaStatus, Replicas};
 use crate::health::status::Status;
 
@@ -34,10 +34,10 @@ pub(super) struct TermQuery {
     (status = 200, description = "The state of the outbox", body = Status),
     Problem,
 ))]
-pub(super) async fn status(State(office): State<Office>) -> Answer<Status> {
-    let configured = office.configured.current();
-    let status = Status::of(&office.database, Some(office.lease.as_ref()), &configured).await?;
-    Ok(Json(status.waiting_at(&office.schedule).await))
+pub(super) async fn status(State(api_state): State<ApiState>) -> Answer<Status> {
+    let configured = api_state.configured.current();
+    let status = Status::of(&api_state.database, Some(api_state.lease.as_ref()), &configured).await?;
+    Ok(Json(status.waiting_at(&api_state.schedule).await))
 }
 
 /// Lists the replicas: those that run, and those that were killed within a day.
@@ -45,8 +45,8 @@ pub(super) async fn status(State(office): State<Office>) -> Answer<Status> {
     (status = 200, description = "The replicas, by name", body = [ReplicaStatus]),
     Problem,
 ))]
-pub(super) async fn replicas(State(office): State<Office>) -> Answer<Vec<ReplicaStatus>> {
-    Ok(Json(Replicas::of(&office.database).await?.into_all()))
+pub(super) async fn replicas(State(api_state): State<ApiState>) -> Answer<Vec<ReplicaStatus>> {
+    Ok(Json(Replicas::of(&api_state.database).await?.into_all()))
 }
 
 /// Lists the terms of all shards in pages, the newest first.
@@ -56,7 +56,7 @@ pub(super) async fn replicas(State(office): State<Office>) -> Answer<Vec<Replica
     Problem,
 ))]
 pub(super) async fn terms(
-    State(office): State<Office>,
+    State(api_state): State<ApiState>,
     uri: Uri,
     Params(TermQuery { limit, after, epoch }): Params<TermQuery>,
 ) -> Result<(HeaderMap, Json<Vec<TermEntry>>), Problem> {

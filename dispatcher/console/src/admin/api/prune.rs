@@ -7,7 +7,7 @@ use outbox_store::retention::Pruned;
 
 use super::extract::Body;
 use super::requests::PruneBody;
-use super::{Answer, Office, Problem};
+use super::{Answer, ApiState, Problem};
 
 /// Counts the messages that are past their retention. Changes nothing.
 #[utoipa::path(post, path = "/api/v1/prune/count", operation_id = "count_past_retention", tag = "retention",
@@ -15,7 +15,7 @@ use super::{Answer, Office, Problem};
     (status = 200, description = "How many messages a removal would remove", body = Pruned),
     Problem,
 ))]
-pub(super) async fn count(State(office): State<Office>, Body(body): Body<PruneBody>) -> Answer<Pruned> {
-    let retention = body.retention(&office.retention.current())?;
-    Ok(Json(office.database.past_retention(&retention).await?))
+pub(super) async fn count(State(api_state): State<ApiState>, Body(body): Body<PruneBody>) -> Answer<Pruned> {
+    let retention = body.retention(&api_state.retention.current())?;
+    Ok(Json(api_state.database.past_retention(&retention).await?))
 }

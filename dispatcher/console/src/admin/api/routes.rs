@@ -6,8 +6,8 @@ use outbox_desk::{Preview, Progress};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
+use super::api_state::ApiState;
 use super::change::{AnyChange, Described};
-use super::office::Office;
 use super::problem::Problem;
 use super::requests::MessageCountBody;
 use super::{
@@ -48,7 +48,7 @@ impl Modify for Bearer {
 }
 
 /// The requests that change nothing.
-pub(crate) fn questions() -> Router<Office> {
+pub(crate) fn questions() -> Router<ApiState> {
     Router::new()
         .route("/status", get(overview::status))
         .route("/replicas", get(overview::replicas))
@@ -74,7 +74,7 @@ pub(crate) fn questions() -> Router<Office> {
 }
 
 /// The requests that change something.
-pub(crate) fn changes() -> Router<Office> {
+pub(crate) fn changes() -> Router<ApiState> {
     change::paths()
         .route("/messages/{id}/cancel", post(messages::cancel))
         .route("/messages/{id}/retry", post(messages::retry))
@@ -87,7 +87,7 @@ pub(crate) fn changes() -> Router<Office> {
 }
 
 /// Hints. They ask nothing of the database, and wait behind no change.
-pub(crate) fn hints() -> Router<Office> {
+pub(crate) fn hints() -> Router<ApiState> {
     Router::new().route("/wake", post(wake::wake))
 }
 

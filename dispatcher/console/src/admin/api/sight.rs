@@ -6,7 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use outbox_desk::{AuditPage, MessageRecord, OperationEntry};
 
-use super::Office;
+use super::ApiState;
 use crate::admin::access::Role;
 
 /// The JSON text that stands for a payload that is not shown.
@@ -23,8 +23,8 @@ pub(crate) enum Sight {
 
 impl Sight {
     /// What somebody in this role sees.
-    pub(crate) fn of(role: Option<Role>, office: &Office) -> Self {
-        if role >= Some(Role::Operate) || office.config.current().admin.read_payloads {
+    pub(crate) fn of(role: Option<Role>, api_state: &ApiState) -> Self {
+        if role >= Some(Role::Operate) || api_state.config.current().admin.read_payloads {
             Self::Whole
         } else {
             Self::Outside
@@ -57,10 +57,10 @@ impl Sight {
     }
 }
 
-impl FromRequestParts<Office> for Sight {
+impl FromRequestParts<ApiState> for Sight {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, office: &Office) -> Result<Self, Infallible> {
-        Ok(Self::of(parts.extensions.get::<Role>().copied(), office))
+    async fn from_request_parts(parts: &mut Parts, api_state: &ApiState) -> Result<Self, Infallible> {
+        Ok(Self::of(parts.extensions.get::<Role>().copied(), api_state))
     }
 }

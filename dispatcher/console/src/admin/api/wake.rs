@@ -5,7 +5,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Answer, Kind, Office, Problem};
+use super::{Answer, ApiState, Kind, Problem};
 use crate::doorbell::HeardBy;
 
 /// What became of a hint.
@@ -36,8 +36,8 @@ pub(crate) enum WhoWoke {
      content_type = "application/problem+json"),
     Problem,
 ))]
-pub(crate) async fn wake(State(office): State<Office>) -> Answer<Woken> {
-    let woken = match office.doorbell.ring().await {
+pub(crate) async fn wake(State(api_state): State<ApiState>) -> Answer<Woken> {
+    let woken = match api_state.doorbell.ring().await {
         Ok(HeardBy::ThisReplica) => WhoWoke::ThisReplica,
         Ok(HeardBy::Poller) => WhoWoke::Poller,
         Ok(HeardBy::Nobody) => WhoWoke::Nobody,

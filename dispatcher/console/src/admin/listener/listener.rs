@@ -11,7 +11,7 @@ use super::error::ListenError;
 use super::sources::ListenerSources;
 use super::{connections, routes, waiting};
 use crate::admin::access::Tokens;
-use crate::admin::api::Office;
+use crate::admin::api::ApiState;
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 
@@ -62,8 +62,8 @@ impl Listener {
     }
 
     /// Answers requests until `stop`, and then those that came before it.
-    pub async fn serve(mut self, shown: ListenerSources, office: Office, stop: CancellationToken) {
+    pub async fn serve(mut self, shown: ListenerSources, api_state: ApiState, stop: CancellationToken) {
         self.announce();
-        connections::serve(self.socket, routes::router(shown, office, &self.tokens), stop).await;
+        connections::serve(self.socket, routes::router(shown, api_state, &self.tokens), stop).await;
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::ListenerSources;
 use super::guard::{self, Patience};
 use crate::admin::access::Tokens;
-use crate::admin::api::{self, Kind, Office, Problem};
+use crate::admin::api::{self, ApiState, Kind, Problem};
 use crate::admin::page::{self, Reception};
 use crate::health::readiness::Standing;
 use crate::health::standings::{SOON, Standings};
@@ -44,9 +44,9 @@ struct Routes {
     tokens: InForce<Tokens>,
 }
 
-pub(super) fn router(shown: ListenerSources, office: Office, tokens: &InForce<Tokens>) -> Router {
+pub(super) fn router(shown: ListenerSources, api_state: ApiState, tokens: &InForce<Tokens>) -> Router {
     let standings = Standings::new(shown.readiness.clone());
-    let reception = Reception::new(office.clone(), shown.clone(), standings.clone(), tokens.clone());
+    let reception = Reception::new(api_state.clone(), shown.clone(), standings.clone(), tokens.clone());
     let routes = Routes { shown, standings, tokens: tokens.clone() };
     let scrapes = || middleware::from_fn_with_state(tokens.clone(), guard::require_metrics);
     let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
@@ -62,7 +62,7 @@ pub(super) fn router(shown: ListenerSources, office: Office, tokens: &InForce<To
     let changes = api::changes().route_layer(patient(&changing)).route_layer(by_its_body());
     let changes = changes.route_layer(by_a_client()).route_layer(operates());
     let hints = api::hints().route_layer(patient(&hinting)).route_layer(operates());
-    let api = questions.merge(changes).merge(hints).with_state(office);
+    let api = questions.merge(changes).merge(hints).with_state(api_state);
     let pages = page::routes(
         &reception,
         |shown| shown.route_layer(patient(&asking)),

@@ -37,7 +37,7 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
     };
-    let page = visit.sight.of_audit(outbox_desk::audits(&reception.office.database, &filter, after, PAGE).await?);
+    let page = visit.sight.of_audit(outbox_desk::audits(&reception.api_state.database, &filter, after, PAGE).await?);
     let spent = Spent::of(&reception, &page.entries).await;
     let body = html! {
         @if page.entries.is_empty() {
@@ -59,7 +59,7 @@ async fn with_id(reception: &Reception, asked: &Fields) -> Result<Fields, Proble
     match asked.get("message").map(str::trim) {
         // A message that was purged has left its id here only.
         Some(named) if named.parse::<i64>().is_err() && !named.contains('\0') => {
-            let found = reception.office.database.message_by_key(named).await?;
+            let found = reception.api_state.database.message_by_key(named).await?;
             let id = found.ok_or_else(|| Problem::no_message(named))?.id;
             Ok(asked.with("message", &id.to_string()))
         }
@@ -93,7 +93,7 @@ impl Spent {
         let newest = entries.iter().map(|listed| listed.entry.part_of.unwrap_or(listed.entry.id)).max();
         let operations = match newest {
             Some(newest) => {
-                outbox_desk::operations(&reception.office.database, Some(newest.saturating_add(1)), PAGE).await
+                outbox_desk::operations(&reception.api_state.database, Some(newest.saturating_add(1)), PAGE).await
             }
             None => return Self { idle: HashSet::new(), undone },
         };

@@ -11,7 +11,7 @@ use outbox_desk::{
 use outbox_store::retention::Pruned;
 
 use super::searches::Searches;
-use crate::admin::api::{Office, Problem};
+use crate::admin::api::{ApiState, Problem};
 use crate::health::cached::Cached;
 use crate::health::status::Status;
 
@@ -38,9 +38,9 @@ impl Default for NewestFigures {
 }
 
 impl NewestFigures {
-    pub(super) async fn of(&self, office: &Office, span: Span) -> Result<Arc<FiguresSeries>, Problem> {
+    pub(super) async fn of(&self, api_state: &ApiState, span: Span) -> Result<Arc<FiguresSeries>, Problem> {
         let filter = FiguresFilter { span, channel: None };
-        let ask = || async { Ok(Arc::new(office.database.figures(&filter).await?)) };
+        let ask = || async { Ok(Arc::new(api_state.database.figures(&filter).await?)) };
         self.0[span as usize].get(ask).await
     }
 }

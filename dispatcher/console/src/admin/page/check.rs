@@ -29,7 +29,7 @@ pub(super) async fn show(
         Ok(asked) => asked,
         Err(refused) => return Ok(visit.misunderstood("Check", html! {}, &refused)),
     };
-    let report = reception.office.check(strict).await;
+    let report = reception.api_state.check(strict).await;
     let body = html! {
         p.lead {
             "What this replica can use of all that its settings name, as " code { "outbox check" } " says it. Nothing is sent. "

@@ -40,7 +40,8 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Dead letters", above, &problem)),
     };
-    let (database, halting) = (reception.office.database.clone(), reception.office.configured.current().halting());
+    let (database, halting) =
+        (reception.api_state.database.clone(), reception.api_state.configured.current().halting());
     let lists = !asked.is_empty();
     let search = move || async move {
         let groups = database.dead_groups(&Selection::Filter(filter.clone())).await?;
@@ -134,7 +135,7 @@ pub(super) async fn counted_for_a_form(
     selection: &Selection,
     asked: &Fields,
 ) -> Result<Option<Found<Arc<Shown>>>, Problem> {
-    let (database, selection) = (reception.office.database.clone(), selection.clone());
+    let (database, selection) = (reception.api_state.database.clone(), selection.clone());
     let count = move || async move {
         let groups = database.dead_groups(&selection).await?;
         let examples = examples(&database, &groups).await?;

@@ -36,7 +36,7 @@ pub(super) async fn audit(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let (Path(format), filter): (_, AuditFilter) = (format?, asked.read()?);
-    let (database, sight) = (reception.office.database, visit.sight);
+    let (database, sight) = (reception.api_state.database, visit.sight);
     let entries = all(|after| {
         let (database, filter) = (database.clone(), filter.clone());
         async move {
@@ -68,7 +68,7 @@ pub(super) async fn invalid_targets(
 ) -> Result<Response, Problem> {
     let Path(format) = format?;
     let selection = super::invalid_targets::selection(&asked)?;
-    let database = reception.office.database;
+    let database = reception.api_state.database;
     let targets = all(|after| {
         let (database, selection) = (database.clone(), selection.clone());
         async move {

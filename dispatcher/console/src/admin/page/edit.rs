@@ -84,7 +84,7 @@ pub(super) async fn edit(
     };
     if edit.write.is_some() {
         let author = sent.author().into_author();
-        return match reception.office.database.edit(MessageId(id), edit.revision, &revised, &author).await? {
+        return match reception.api_state.database.edit(MessageId(id), edit.revision, &revised, &author).await? {
             Edited::Done { .. } => Ok(lead_to(&format!("/messages/{id}"))),
             Edited::Refused(refused) => Err(Problem::refused(refused)),
         };
@@ -112,7 +112,8 @@ pub(super) async fn edit(
 
 /// The dead letter, and its payload.
 async fn dead(reception: &Reception, id: i64) -> Result<(MessageRecord, String), Problem> {
-    let mut message = reception.office.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
+    let mut message =
+        reception.api_state.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
     if message.status != Status::Dead.as_str() {
         let why = format!("message {id} is {}: only dead letters are edited", message.status);
         return Err(Problem::new(Kind::Refused, why));
@@ -135,7 +136,7 @@ fn revised(reception: &Reception, message: &MessageRecord, payload: &str, edit: 
     // Where nobody touched the payload it stays as the application wrote it, space and all.
     let payload = if edit.payload == in_lines(payload) { payload } else { &edit.payload };
     let revised = Revised::new(&message.channel, edit.target.trim(), payload.trim(), headers(&edit.headers)?)?;
-    match refusal(&reception.office.config.current(), &message.channel, &revised) {
+    match refusal(&reception.api_state.config.current(), &message.channel, &revised) {
         Some(why) => Err(Problem::new(Kind::InvalidMessage, why)),
         None => Ok(revised.keeping_key(edit.keep_key.is_some())),
     }

@@ -113,11 +113,11 @@ async fn looked_at(
 ) -> Result<Markup, Problem> {
     // The examples of the causes are among those whose difference is shown.
     let Some((shown, _)) = found else { return Ok(html! {}) };
-    if let Err(problem) = examined_in(&reception.office, &shown.groups, &of_any).await {
+    if let Err(problem) = examined_in(&reception.api_state, &shown.groups, &of_any).await {
         return Ok(wrong(&problem));
     }
     let wanted = Wanted { payload: None, of_any };
-    let plans = wanted.first(&reception.office.database, selection, &shown.groups, SHOWN).await?;
+    let plans = wanted.first(&reception.api_state.database, selection, &shown.groups, SHOWN).await?;
     Ok(seen(visit, asked, &plans, &counted(&shown.groups)))
 }
 
@@ -186,7 +186,7 @@ pub(super) async fn edit(
     let change = sent.among(&CHANGE, true).read::<ChangeFields>()?.change()?;
     let change = change.ok_or_else(|| Problem::new(Kind::BadRequest, "the form says nothing that is to change"))?;
     let selection = selection(&filter, &sent)?;
-    examined(&reception.office, &selection, &change).await?;
+    examined(&reception.api_state, &selection, &change).await?;
     let keeps_keys = change.keep_key;
     let done = match ordered(&reception, &Change::Edit { selection, change }, &sent).await? {
         Ok(done) => done,

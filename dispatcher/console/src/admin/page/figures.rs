@@ -184,7 +184,7 @@ pub(super) async fn show(
         Ok(filter) => filter,
         Err(refused) => return Ok(visit.misunderstood("Figures", html! {}, &refused)),
     };
-    let series = reception.figures.of(&reception.office, filter.span).await?;
+    let series = reception.figures.of(&reception.api_state, filter.span).await?;
     let body = match &filter.channel {
         None => all(&series),
         Some(name) => match series.channels.iter().find(|channel| channel.channel == *name) {

@@ -45,7 +45,7 @@ pub(super) async fn list(
         Err(problem) => return Ok(visit.misunderstood("Invalid targets", above, &problem)),
     };
     let asked = asked.among(&[SELECTED], false);
-    let page = reception.office.database.invalid_targets(&selection, after, PAGE).await?;
+    let page = reception.api_state.database.invalid_targets(&selection, after, PAGE).await?;
     let above = html! {
         (above)
         @if visit.operates() && page.total > 0 { (clear_fields(&visit, &meant, page.total)) }
@@ -113,6 +113,6 @@ pub(super) async fn clear(State(reception): State<Reception>, Sent(sent): Sent) 
             "the form has no filter, and does not say that it means every target",
         ));
     }
-    reception.office.database.clear_invalid_targets(&selection, &sent.author().into_author()).await?;
+    reception.api_state.database.clear_invalid_targets(&selection, &sent.author().into_author()).await?;
     Ok(lead_to(PATH))
 }

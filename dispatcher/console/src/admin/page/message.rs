@@ -30,20 +30,21 @@ pub(super) async fn show(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let NoFields {} = asked.among(&[NAMED], false).read()?;
-    let office = &reception.office;
-    let message = office.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
+    let api_state = &reception.api_state;
+    let message = api_state.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
     let message = visit.sight.of_message(message);
     // None where the message was deleted in the meantime.
-    let explained = explain(&office.database, &office.configured.current(), &office.schedule, MessageId(id)).await?;
+    let explained =
+        explain(&api_state.database, &api_state.configured.current(), &api_state.schedule, MessageId(id)).await?;
     let above = html! { @if visit.operates() { (actions(&visit, &message)) } };
     let found_by = if let Some(named) = asked.get(NAMED) {
-        found_by(&office.database, &message, named).await?
+        found_by(&api_state.database, &message, named).await?
     } else {
         html! {}
     };
     let body = html! {
         (found_by)
-        (head(&message, office.started.telemetry.trace_url.as_deref()))
+        (head(&message, api_state.started.telemetry.trace_url.as_deref()))
         @if let Some(explained) = &explained { (why(explained)) }
         (time_line(&message))
         @if let Some(explained) = &explained { (more(explained)) }
@@ -71,7 +72,7 @@ pub(super) async fn cancel(
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let Json(_) = api::cancel(State(reception.office), Id(id), Body(author_alone(&sent)?)).await?;
+    let Json(_) = api::cancel(State(reception.api_state), Id(id), Body(author_alone(&sent)?)).await?;
     Ok(lead_to(&format!("/messages/{id}")))
 }
 
@@ -80,7 +81,7 @@ pub(super) async fn retry(
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let Json(_) = api::retry(State(reception.office), Id(id), Body(author_alone(&sent)?)).await?;
+    let Json(_) = api::retry(State(reception.api_state), Id(id), Body(author_alone(&sent)?)).await?;
     Ok(lead_to(&format!("/messages/{id}")))
 }
 
@@ -89,7 +90,7 @@ pub(super) async fn redrive(
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let Json(_) = api::redrive(State(reception.office), Id(id), Body(author_alone(&sent)?)).await?;
+    let Json(_) = api::redrive(State(reception.api_state), Id(id), Body(author_alone(&sent)?)).await?;
     Ok(lead_to(&format!("/messages/{id}")))
 }
 

@@ -35,7 +35,7 @@ pub(super) async fn list(
         Err(problem) => return Ok(visit.misunderstood("Messages", above, &problem)),
     };
     let above = html! { (above) @if visit.operates() { (actions(&filter, &asked.filter())) } };
-    let database = reception.office.database.clone();
+    let database = reception.api_state.database.clone();
     let choices = filter.status.filter(|_| visit.operates()).map(choices);
     let search = move || async move { Ok(Arc::new(database.messages(&filter, after.map(MessageId), PAGE).await?)) };
     let Some((page, age)) = reception.messages.find(asked.at(paths::MESSAGES), search).await else {
@@ -184,7 +184,7 @@ pub(super) async fn find(State(reception): State<Reception>, Asked(asked): Asked
     if named.contains('\0') {
         return Err(Problem::new(Kind::BadRequest, "no message has NUL in its idempotency key"));
     }
-    let database = &reception.office.database;
+    let database = &reception.api_state.database;
     let by_id = match named.parse() {
         Ok(id) => database.message(MessageId(id)).await?,
         Err(_) => None,

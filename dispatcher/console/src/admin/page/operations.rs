@@ -27,7 +27,7 @@ pub(super) async fn list(
         Ok((NoFields {}, after)) => after,
         Err(refused) => return Ok(visit.misunderstood("Operations", html! {}, &refused)),
     };
-    let page = outbox_desk::operations(&reception.office.database, after, PAGE).await?;
+    let page = outbox_desk::operations(&reception.api_state.database, after, PAGE).await?;
     let body = html! {
         @if page.operations.is_empty() {
             (empty("Nobody has changed many messages at once in the last 30 days."))
@@ -73,7 +73,7 @@ pub(super) async fn show(
     Id(id): Id,
     _: Plain,
 ) -> Result<Response, Problem> {
-    let found = outbox_desk::operation(&reception.office.database, id).await?;
+    let found = outbox_desk::operation(&reception.api_state.database, id).await?;
     let operation = visit.sight.of_operation(found.ok_or_else(|| Problem::no_operation(id))?);
     let title = format!("Operation {id}: {}", operation.action);
     // An open one is asked for as a whole.
@@ -140,7 +140,7 @@ pub(super) async fn stop(
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let stopped = reception.office.database.stop(id, &sent.author().into_author()).await?;
+    let stopped = reception.api_state.database.stop(id, &sent.author().into_author()).await?;
     stopped.ok_or_else(|| Problem::no_operation(id))?;
     Ok(lead_to(&paths::operation(id)))
 }

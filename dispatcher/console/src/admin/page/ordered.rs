@@ -22,7 +22,7 @@ pub(super) async fn ordered(
     change: &Change,
     sent: &Fields,
 ) -> Result<Result<Outcome, Response>, Problem> {
-    let database = &reception.office.database;
+    let database = &reception.api_state.database;
     Ok(match outbox_desk::begin(database, change, &sent.author().into_author(), PATIENCE).await? {
         Ordered::Over(done) => Ok(done),
         Ordered::Begun(id) => match outbox_desk::operation(database, id).await? {

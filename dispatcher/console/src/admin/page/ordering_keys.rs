@@ -37,9 +37,9 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Halted keys", above, &problem)),
     };
-    let office = &reception.office;
-    let halting = office.configured.current().halting();
-    let page = office.database.halted_keys(&halting, filter.channel.as_deref(), after.as_ref(), PAGE).await?;
+    let api_state = &reception.api_state;
+    let halting = api_state.configured.current().halting();
+    let page = api_state.database.halted_keys(&halting, filter.channel.as_deref(), after.as_ref(), PAGE).await?;
     let heading = ["Ordering key", "Channel", "Dead letter", "Reason", "Died", "First that waits", "Waiting"];
     let body = html! {
         @if page.keys.is_empty() { (nothing_halted(&asked, page.next.as_ref())) } @else {

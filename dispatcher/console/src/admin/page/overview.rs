@@ -61,10 +61,10 @@ pub(super) async fn show(
     let (standing, status, figures, last_hour, operations) = tokio::join!(
         reception.standings.now(),
         newest(&reception),
-        reception.figures.of(&reception.office, span),
+        reception.figures.of(&reception.api_state, span),
         // The same answer where the last hour is shown.
-        reception.figures.of(&reception.office, Span::Hour),
-        outbox_desk::operations(&reception.office.database, None, OPERATIONS)
+        reception.figures.of(&reception.api_state, Span::Hour),
+        outbox_desk::operations(&reception.api_state.database, None, OPERATIONS)
     );
     // Where the database does not answer, others say so.
     let mut operations = operations.map(|page| page.operations).unwrap_or_default();
@@ -93,15 +93,15 @@ pub(super) async fn show(
 
 async fn newest(reception: &Reception) -> Result<Counted, Problem> {
     let ask = || async {
-        let office = &reception.office;
-        let (lease, configured) = (office.lease.as_ref(), office.configured.current());
+        let api_state = &reception.api_state;
+        let (lease, configured) = (api_state.lease.as_ref(), api_state.configured.current());
         let (age, counted) = reception.shown.vitals.at_hand(OLDEST).await;
         let status = match counted {
-            Ok(counted) => Status::of_counted(&counted, &office.database, lease, &configured).await,
+            Ok(counted) => Status::of_counted(&counted, &api_state.database, lease, &configured).await,
             // It takes longer than a probe waits.
-            Err(_) => Status::of(&office.database, Some(lease), &configured).await,
+            Err(_) => Status::of(&api_state.database, Some(lease), &configured).await,
         };
-        Ok(Counted { status: Arc::new(status?.waiting_at(&office.schedule).await), age })
+        Ok(Counted { status: Arc::new(status?.waiting_at(&api_state.schedule).await), age })
     };
     reception.overview.get(ask).await
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::caches::{Counted, Counts, DeadSearches, MessageSearches, NewestFigures, PastSearches};
 use super::session::{Seal, Sealed};
 use super::visit::Visit;
-use crate::admin::api::{Office, Problem, Sight};
+use crate::admin::api::{ApiState, Problem, Sight};
 use crate::admin::listener::{ListenerSources, Tokens};
 use crate::health::cached::Cached;
 use crate::health::standings::Standings;
@@ -25,7 +25,7 @@ const NAME_CHARS: usize = 200;
 /// What the pages need to answer.
 #[derive(Clone)]
 pub(crate) struct Reception {
-    pub(super) office: Office,
+    pub(super) api_state: ApiState,
     pub(super) shown: ListenerSources,
     pub(super) standings: Standings,
     pub(super) tokens: InForce<Tokens>,
@@ -40,11 +40,16 @@ pub(crate) struct Reception {
 }
 
 impl Reception {
-    /// A reception before this office.
-    pub(crate) fn new(office: Office, shown: ListenerSources, standings: Standings, tokens: InForce<Tokens>) -> Self {
+    /// A reception before this api_state.
+    pub(crate) fn new(
+        api_state: ApiState,
+        shown: ListenerSources,
+        standings: Standings,
+        tokens: InForce<Tokens>,
+    ) -> Self {
         let overview = Arc::new(Cached::new(OVERVIEW_MAX_AGE));
         Self {
-            office,
+            api_state,
             shown,
             standings,
             tokens,
@@ -59,11 +64,11 @@ impl Reception {
     }
 
     pub(super) fn seal(&self) -> Seal {
-        Seal::of(&self.tokens.current(), self.own, &self.office.started.database.environment)
+        Seal::of(&self.tokens.current(), self.own, &self.api_state.started.database.environment)
     }
 
     pub(super) fn visit(&self, sealed: &Sealed, request: &Request) -> Visit {
-        let config = &self.office.started;
+        let config = &self.api_state.started;
         let named = config.admin.user_header.as_ref().and_then(|header| named_by(header, request.headers()));
         let mut session = sealed.session.clone();
         if let Some(named) = &named {
@@ -73,7 +78,7 @@ impl Reception {
         Visit {
             session,
             named,
-            sight: Sight::of(sealed.session.role, &self.office),
+            sight: Sight::of(sealed.session.role, &self.api_state),
             form_token: self.seal().form_token(sealed),
             signs_in: self.tokens.current().needed(),
             // A form cannot be looked at.

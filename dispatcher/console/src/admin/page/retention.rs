@@ -47,9 +47,9 @@ impl Times {
 /// How long the fleet keeps messages, and not the replica that answers: what is removed cannot be brought back. The settings of this
 /// replica, where no replica says it.
 async fn kept_by_fleet(reception: &Reception) -> Retention {
-    let replicas = Replicas::of(&reception.office.database).await.unwrap_or_default();
+    let replicas = Replicas::of(&reception.api_state.database).await.unwrap_or_default();
     let told = replicas.runs_by().and_then(RunsBy::retention);
-    told.unwrap_or_else(|| (*reception.office.retention.current()).clone())
+    told.unwrap_or_else(|| (*reception.api_state.retention.current()).clone())
 }
 
 pub(super) async fn show(
@@ -57,7 +57,7 @@ pub(super) async fn show(
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let (kept, mine) = (kept_by_fleet(&reception).await, reception.office.retention.current());
+    let (kept, mine) = (kept_by_fleet(&reception).await, reception.api_state.retention.current());
     let above = html! {
         p.lead { "The poller removes what is past its time by itself, in small batches beside the deliveries. Nothing brings it back." }
         (differences(&kept, &mine))
@@ -85,7 +85,7 @@ pub(super) async fn show(
         }
         section {
             h2 { "How long each kind is kept" }
-            (each_kind(&kept, reception.office.config.current().retention.figures))
+            (each_kind(&kept, reception.api_state.config.current().retention.figures))
         }
     };
     Ok(visit.page(&Content::live(TITLE, above, body)))
@@ -208,7 +208,7 @@ async fn past(
     patience: Duration,
     retention: &Retention,
 ) -> Result<Option<Found<Pruned>>, Problem> {
-    let (database, asked) = (reception.office.database.clone(), retention.clone());
+    let (database, asked) = (reception.api_state.database.clone(), retention.clone());
     let count = move || async move { Ok(database.past_retention(&asked).await?) };
     let found = reception.past.find_within(patience, times_of(retention).at(paths::RETENTION), count).await;
     found.map(|(past, age)| Ok((past?, age))).transpose()

@@ -61,7 +61,7 @@ pub(super) async fn counted(
     meant: &Fields,
     action: Action,
 ) -> Result<Option<Found<Arc<CountedGroups>>>, Problem> {
-    let (database, selection) = (reception.office.database.clone(), selection(meant, action)?);
+    let (database, selection) = (reception.api_state.database.clone(), selection(meant, action)?);
     let count = move || async move {
         Ok(Arc::new(outbox_desk::message_groups_within(&database, COUNTS_FOR, action, &selection).await?))
     };

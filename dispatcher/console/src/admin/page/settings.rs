@@ -10,7 +10,7 @@ use super::visit::Visit;
 use super::{Reception, paths};
 
 pub(super) async fn show(State(reception): State<Reception>, visit: Visit, _: Plain) -> Response {
-    let (started, read) = (&reception.office.started, reception.office.config.current());
+    let (started, read) = (&reception.api_state.started, reception.api_state.config.current());
     let waiting = started.needs_restart(&read);
     let body = html! {
         p.lead { "The settings of this replica, as it read them last, each with where it comes from. Secrets are hidden." }

@@ -27,9 +27,9 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(refused) => return Ok(visit.misunderstood("Terms", html! {}, &refused)),
     };
-    let page = outbox_desk::term_page(&reception.office.database, filter, after, PAGE).await?;
+    let page = outbox_desk::term_page(&reception.api_state.database, filter, after, PAGE).await?;
     // Without them a gap is bounded by the beginning of its term.
-    let replicas = Replicas::of(&reception.office.database).await.unwrap_or_default();
+    let replicas = Replicas::of(&reception.api_state.database).await.unwrap_or_default();
     let replicas = replicas.all();
     let body = html! {
         @if let Some(epoch) = filter.epoch {

@@ -9,7 +9,7 @@ use crate::configured::nearest;
 
 /// Says where the settings have no channel of the name that is filtered by, and which name may be meant.
 pub(super) fn unknown_channel(reception: &Reception, path: &str, asked: &Fields) -> Markup {
-    let configured = reception.office.configured.current();
+    let configured = reception.api_state.configured.current();
     let unknown = asked.get("channel").filter(|name| !configured.channels.contains_key(*name));
     let meant = unknown.and_then(|name| nearest(name, configured.channels.keys().map(String::as_str)));
     html! {

@@ -29,7 +29,7 @@ pub(super) async fn wake(
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let NoFields {} = sent.among(&["by"], false).read()?;
-    let Json(Woken { woken }) = api::wake(State(reception.office)).await?;
+    let Json(Woken { woken }) = api::wake(State(reception.api_state)).await?;
     let (tone, words) = said(woken);
     let body = html! {
         p class={ "note " (tone.class()) } role="status" { (words) }

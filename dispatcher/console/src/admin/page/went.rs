@@ -22,7 +22,7 @@ pub(super) async fn how_they_went(
     let Some(done) = done else { return Ok(html! {}) };
     let ids: Vec<_> = done.first.iter().map(|sent| sent.id).take(NAMED).collect();
     let Some(operation) = done.audit_id.filter(|_| !ids.is_empty()) else { return Ok(html! {}) };
-    let database = &reception.office.database;
+    let database = &reception.api_state.database;
     let now = outbox_desk::summaries(database, &ids).await?;
     // Without a row there is no page to ask.
     let keeps_up = keeps_up && outbox_desk::operation(database, operation).await?.is_some();

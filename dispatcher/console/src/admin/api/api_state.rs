@@ -19,7 +19,7 @@ pub const PREFIX: &str = "/api/v1";
 
 /// What the handlers of the API need to answer.
 #[derive(Clone)]
-pub struct Office {
+pub struct ApiState {
     /// The outbox database: answers questions and makes changes.
     pub database: Database,
     /// The lease store: knows which replica polls.
