@@ -8,7 +8,7 @@ use outbox_desk::{AuditFilter, AuditPage};
 use super::dead_letters::link;
 use super::extract::Filtered;
 use super::requests::Page;
-use super::{ApiState, Problem, Sight};
+use super::{ApiState, Problem, Redaction};
 
 /// Lists what people did by hand in pages, the newest first.
 ///
@@ -21,10 +21,10 @@ use super::{ApiState, Problem, Sight};
 ))]
 pub(super) async fn list(
     State(api_state): State<ApiState>,
-    sight: Sight,
+    redaction: Redaction,
     uri: Uri,
     Filtered { filter, page }: Filtered<AuditFilter>,
 ) -> Result<(HeaderMap, Json<AuditPage>), Problem> {
-    let audit = sight.of_audit(outbox_desk::audits(&office.database, &filter, page.cursor()?, page.size()?).await?);
+    let audit = redaction.of_audit(outbox_desk::audits(&office.database, &filter, page.cursor()?, page.size()?).await?);
     Ok((link(&uri, audit.next.as_ref()), Json(audit)))
 }

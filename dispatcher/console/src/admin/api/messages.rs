@@ -13,7 +13,7 @@ use super::dead_letters::link;
 use super::extract::{Body, Filtered, Id, Params};
 use super::problem::Kind;
 use super::requests::{Authored, ByClient, ByKey, EditBody, Page};
-use super::{Answer, ApiState, Problem, Sight};
+use super::{Answer, ApiState, Problem, Redaction};
 use crate::examine::refusal;
 use crate::explain::{self, Explanation};
 
@@ -52,9 +52,9 @@ pub(super) async fn explain(State(api_state): State<ApiState>, Id(id): Id) -> An
     (status = 200, description = "The message", body = MessageRecord),
     Problem,
 ))]
-pub(super) async fn show(State(api_state): State<ApiState>, sight: Sight, Id(id): Id) -> Answer<MessageRecord> {
+pub(super) async fn show(State(api_state): State<ApiState>, redaction: Redaction, Id(id): Id) -> Answer<MessageRecord> {
     let message = api_state.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
-    Ok(Json(sight.of_message(message)))
+    Ok(Json(redaction.of_message(message)))
 }
 
 /// Shows the message that has an idempotency key.
@@ -64,11 +64,11 @@ pub(super) async fn show(State(api_state): State<ApiState>, sight: Sight, Id(id)
 ))]
 pub(super) async fn by_key(
     State(api_state): State<ApiState>,
-    sight: Sight,
+    redaction: Redaction,
     Params(by): Params<ByKey>,
 ) -> Answer<MessageRecord> {
     let message = api_state.database.message_by_key(&by.key).await?.ok_or_else(|| Problem::no_message(&by.key))?;
-    Ok(Json(sight.of_message(message)))
+    Ok(Json(redaction.of_message(message)))
 }
 
 /// Cancels a pending message: it becomes a dead letter with the reason `cancelled`.

@@ -19,9 +19,9 @@ mod ordering_keys;
 mod overview;
 pub(crate) mod problem;
 mod prune;
+mod redaction;
 pub(crate) mod requests;
 mod routes;
-mod sight;
 pub(crate) mod wake;
 mod words;
 
@@ -37,9 +37,9 @@ pub use invalid_targets::InvalidTargetFilter;
 pub use ordering_keys::OrderingKeyFilter;
 pub(crate) use problem::checked;
 pub use problem::{Kind, Problem};
+pub(crate) use redaction::Redaction;
 pub use requests::{
     Authored, ByKey, ClearBody, CountBody, EditBody, MessageCountBody, Page, PauseBody, PruneBody, kept_for,
     pause_length,
 };
 pub(crate) use routes::{changes, hints, questions};
-pub(crate) use sight::Sight;

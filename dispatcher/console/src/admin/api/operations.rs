@@ -8,7 +8,7 @@ use outbox_desk::{ByHand, OperationEntry, OperationPage, Stopped};
 use super::dead_letters::link;
 use super::extract::{Body, Id, Params};
 use super::requests::{Authored, ByClient, Page};
-use super::{Answer, ApiState, Problem, Sight};
+use super::{Answer, ApiState, Problem, Redaction};
 
 /// Lists operations in pages, the newest first. What has ended is listed for 30 days; the audit keeps it for ever.
 #[utoipa::path(get, path = "/api/v1/operations", operation_id = "list_operations", tag = "operations", params(Page), responses(
@@ -18,13 +18,13 @@ use super::{Answer, ApiState, Problem, Sight};
 ))]
 pub(super) async fn list(
     State(api_state): State<ApiState>,
-    sight: Sight,
+    redaction: Redaction,
     uri: Uri,
     Params(page): Params<Page>,
 ) -> Result<(HeaderMap, Json<OperationPage>), Problem> {
     let OperationPage { operations, next } =
         outbox_desk::operations(&office.database, page.cursor()?, page.size()?).await?;
-    let seen = operations.into_iter().map(|operation| sight.of_operation(operation));
+    let seen = operations.into_iter().map(|operation| redaction.of_operation(operation));
     let operations = OperationPage { operations: seen.collect(), next };
     Ok((link(&uri, operations.next.as_ref()), Json(operations)))
 }
@@ -34,9 +34,13 @@ pub(super) async fn list(
     (status = 200, description = "The operation", body = OperationEntry),
     Problem,
 ))]
-pub(super) async fn show(State(api_state): State<ApiState>, sight: Sight, Id(id): Id) -> Answer<OperationEntry> {
+pub(super) async fn show(
+    State(api_state): State<ApiState>,
+    redaction: Redaction,
+    Id(id): Id,
+) -> Answer<OperationEntry> {
     let found = outbox_desk::operation(&office.database, id).await?.ok_or_else(|| Problem::no_operation(id))?;
-    Ok(Json(sight.of_operation(found)))
+    Ok(Json(redaction.of_operation(found)))
 }
 
 /// Stops an operation after its present batch, whoever carries it out. What it has changed stays changed.

@@ -37,7 +37,7 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
     };
-    let page = visit.sight.of_audit(outbox_desk::audits(&reception.api_state.database, &filter, after, PAGE).await?);
+    let page = visit.redaction.of_audit(outbox_desk::audits(&reception.api_state.database, &filter, after, PAGE).await?);
     let spent = Spent::of(&reception, &page.entries).await;
     let body = html! {
         @if page.entries.is_empty() {

@@ -36,11 +36,11 @@ pub(super) async fn audit(
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let (Path(format), filter): (_, AuditFilter) = (format?, asked.read()?);
-    let (database, sight) = (reception.api_state.database, visit.sight);
+    let (database, redaction) = (reception.api_state.database, visit.redaction);
     let entries = all(|after| {
         let (database, filter) = (database.clone(), filter.clone());
         async move {
-            let page = sight.of_audit(outbox_desk::audits(&database, &filter, after, PAGE).await?);
+            let page = redaction.of_audit(outbox_desk::audits(&database, &filter, after, PAGE).await?);
             Ok((page.entries, page.next))
         }
     });

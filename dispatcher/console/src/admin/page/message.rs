@@ -32,7 +32,7 @@ pub(super) async fn show(
     let NoFields {} = asked.among(&[NAMED], false).read()?;
     let api_state = &reception.api_state;
     let message = api_state.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
-    let message = visit.sight.of_message(message);
+    let message = visit.redaction.of_message(message);
     // None where the message was deleted in the meantime.
     let explained =
         explain(&api_state.database, &api_state.configured.current(), &api_state.schedule, MessageId(id)).await?;

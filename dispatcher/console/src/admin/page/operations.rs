@@ -74,7 +74,7 @@ pub(super) async fn show(
     _: Plain,
 ) -> Result<Response, Problem> {
     let found = outbox_desk::operation(&reception.api_state.database, id).await?;
-    let operation = visit.sight.of_operation(found.ok_or_else(|| Problem::no_operation(id))?);
+    let operation = visit.redaction.of_operation(found.ok_or_else(|| Problem::no_operation(id))?);
     let title = format!("Operation {id}: {}", operation.action);
     // An open one is asked for as a whole.
     let is_over = operation.status != OperationStatus::Open;

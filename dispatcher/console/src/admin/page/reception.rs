@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::caches::{Counted, Counts, DeadSearches, MessageSearches, NewestFigures, PastSearches};
 use super::session::{Seal, Sealed};
 use super::visit::Visit;
-use crate::admin::api::{ApiState, Problem, Sight};
+use crate::admin::api::{ApiState, Problem, Redaction};
 use crate::admin::listener::{ListenerSources, Tokens};
 use crate::health::cached::Cached;
 use crate::health::standings::Standings;
@@ -78,7 +78,7 @@ impl Reception {
         Visit {
             session,
             named,
-            sight: Sight::of(sealed.session.role, &self.api_state),
+            redaction: Redaction::of(sealed.session.role, &self.api_state),
             form_token: self.seal().form_token(sealed),
             signs_in: self.tokens.current().needed(),
             // A form cannot be looked at.

@@ -5,7 +5,7 @@ use axum::http::request::Parts;
 
 use super::session::Session;
 use crate::admin::access::{ONLY_READS, Role};
-use crate::admin::api::{Kind, Problem, Sight};
+use crate::admin::api::{Kind, Problem, Redaction};
 
 /// The field of a form that shows where the form comes from.
 pub(super) const TOKEN_FIELD: &str = "form";
@@ -17,7 +17,7 @@ pub(super) struct Visit {
     /// The name of the person, where a proxy says it.
     pub(super) named: Option<String>,
     /// What the person may see of messages.
-    pub(super) sight: Sight,
+    pub(super) redaction: Redaction,
     /// The token for the forms of the answer.
     pub(super) form_token: String,
     /// Whether people sign in here, and so can sign out.

@@ -12,28 +12,28 @@ use crate::admin::access::Role;
 /// The JSON text that stands for a payload that is not shown.
 const HIDDEN: &str = "\"hidden: admin.read_payloads = false\"";
 
-/// What a client may see of messages.
+/// What of messages is hidden from a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sight {
-    /// The whole message.
-    Whole,
-    /// No payloads, no headers, and nothing that may repeat them.
-    Outside,
+pub(crate) enum Redaction {
+    /// Nothing: the whole message is seen.
+    None,
+    /// Payloads, headers, and whatever may repeat them.
+    Content,
 }
 
-impl Sight {
-    /// What somebody in this role sees.
+impl Redaction {
+    /// What is hidden from somebody in this role.
     pub(crate) fn of(role: Option<Role>, api_state: &ApiState) -> Self {
         if role >= Some(Role::Operate) || api_state.config.current().admin.read_payloads {
-            Self::Whole
+            Self::None
         } else {
-            Self::Outside
+            Self::Content
         }
     }
 
     /// The message, as far as it may be seen.
     pub(crate) fn of_message(self, message: MessageRecord) -> MessageRecord {
-        if self == Self::Whole {
+        if self == Self::None {
             return message;
         }
         let mut seen = MessageRecord { payload: Some(HIDDEN.to_owned()), headers: None, ..message };
@@ -45,19 +45,19 @@ impl Sight {
 
     /// The operation, as far as it may be seen: its order is what the audit says of it.
     pub(crate) fn of_operation(self, operation: OperationEntry) -> OperationEntry {
-        if self == Self::Whole { operation } else { OperationEntry { order: None, ..operation } }
+        if self == Self::None { operation } else { OperationEntry { order: None, ..operation } }
     }
 
     /// The audit, as far as it may be seen.
     pub(crate) fn of_audit(self, mut audit: AuditPage) -> AuditPage {
-        if self == Self::Outside {
+        if self == Self::Content {
             audit.entries.iter_mut().for_each(|listed| listed.entry.details = None);
         }
         audit
     }
 }
 
-impl FromRequestParts<ApiState> for Sight {
+impl FromRequestParts<ApiState> for Redaction {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, api_state: &ApiState) -> Result<Self, Infallible> {
