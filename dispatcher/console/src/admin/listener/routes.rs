@@ -13,7 +13,7 @@ use super::ListenerSources;
 use super::guard::{self, Patience};
 use crate::admin::access::Tokens;
 use crate::admin::api::{self, ApiState, Kind, Problem};
-use crate::admin::page::{self, Reception};
+use crate::admin::page::{self, PageState};
 use crate::health::readiness::Standing;
 use crate::health::standings::{SOON, Standings};
 use outbox_dispatcher::in_force::InForce;
@@ -46,7 +46,7 @@ struct Routes {
 
 pub(super) fn router(shown: ListenerSources, api_state: ApiState, tokens: &InForce<Tokens>) -> Router {
     let standings = Standings::new(shown.readiness.clone());
-    let reception = Reception::new(api_state.clone(), shown.clone(), standings.clone(), tokens.clone());
+    let page_state = PageState::new(api_state.clone(), shown.clone(), standings.clone(), tokens.clone());
     let routes = Routes { shown, standings, tokens: tokens.clone() };
     let scrapes = || middleware::from_fn_with_state(tokens.clone(), guard::require_metrics);
     let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
@@ -64,7 +64,7 @@ pub(super) fn router(shown: ListenerSources, api_state: ApiState, tokens: &InFor
     let hints = api::hints().route_layer(patient(&hinting)).route_layer(operates());
     let api = questions.merge(changes).merge(hints).with_state(api_state);
     let pages = page::routes(
-        &reception,
+        &page_state,
         |shown| shown.route_layer(patient(&asking)),
         |changed| changed.route_layer(patient(&changing)),
         |hints| hints.route_layer(patient(&hinting)),
@@ -76,7 +76,7 @@ pub(super) fn router(shown: ListenerSources, api_state: ApiState, tokens: &InFor
         .route("/readyz", get(readyz))
         .route_layer(patient(&patience(PROBES)))
         .with_state(routes);
-    let strays = middleware::from_fn_with_state(reception, page::receive_strays);
+    let strays = middleware::from_fn_with_state(page_state, page::receive_strays);
     Router::new()
         .nest(api::PREFIX, api)
         .merge(pages)

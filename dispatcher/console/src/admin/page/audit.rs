@@ -17,19 +17,19 @@ use super::parts::{
 };
 use super::tables::{PAGE, Row, Shape};
 use super::visit::Visit;
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::Problem;
 
 /// Where the list is.
 const PATH: &str = "/audit";
 
 pub(super) async fn list(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let above = filter(PATH, &asked, &fields(&asked));
-    let meant = match with_id(&reception, &asked).await {
+    let meant = match with_id(&page_state, &asked).await {
         Ok(meant) => meant,
         Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
     };
@@ -38,7 +38,7 @@ pub(super) async fn list(
         Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
     };
     let page = visit.redaction.of_audit(outbox_desk::audits(&reception.api_state.database, &filter, after, PAGE).await?);
-    let spent = Spent::of(&reception, &page.entries).await;
+    let spent = Spent::of(&page_state, &page.entries).await;
     let body = html! {
         @if page.entries.is_empty() {
             (empty(if asked.filter().is_empty() { "Nobody has changed anything by hand." } else { "No entry meets the filter." }))
@@ -55,11 +55,11 @@ pub(super) async fn list(
 }
 
 /// The fields with the id of the message, where they name it by its idempotency key.
-async fn with_id(reception: &Reception, asked: &Fields) -> Result<Fields, Problem> {
+async fn with_id(page_state: &PageState, asked: &Fields) -> Result<Fields, Problem> {
     match asked.get("message").map(str::trim) {
         // A message that was purged has left its id here only.
         Some(named) if named.parse::<i64>().is_err() && !named.contains('\0') => {
-            let found = reception.api_state.database.message_by_key(named).await?;
+            let found = page_state.api_state.database.message_by_key(named).await?;
             let id = found.ok_or_else(|| Problem::no_message(named))?.id;
             Ok(asked.with("message", &id.to_string()))
         }
@@ -86,7 +86,7 @@ struct Spent {
 }
 
 impl Spent {
-    async fn of(reception: &Reception, entries: &[ListedAudit]) -> Self {
+    async fn of(page_state: &PageState, entries: &[ListedAudit]) -> Self {
         let undone = entries.iter().filter(|listed| listed.entry.action == "undo");
         let undone = undone.filter_map(|listed| other_operation(&listed.entry)).collect();
         // Each operation has an entry of its own, so a page of operations goes back as far as a page of entries.

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::Reception;
+use super::PageState;
 use super::fields::Asked;
 use super::frame::Content;
 use super::links::prose;
@@ -21,7 +21,7 @@ const PATH: &str = "/check";
 const STRICT: &str = "/check?strict=true";
 
 pub(super) async fn show(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
@@ -29,7 +29,7 @@ pub(super) async fn show(
         Ok(asked) => asked,
         Err(refused) => return Ok(visit.misunderstood("Check", html! {}, &refused)),
     };
-    let report = reception.api_state.check(strict).await;
+    let report = page_state.api_state.check(strict).await;
     let body = html! {
         p.lead {
             "What this replica can use of all that its settings name, as " code { "outbox check" } " says it. Nothing is sent. "

@@ -24,14 +24,14 @@ use super::selected::{Choice, ID, MESSAGES, named, to_select};
 use super::tables::{PAGE, Row, Shape};
 use super::unknown_channel::unknown_channel;
 use super::visit::Visit;
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::{Kind, Problem};
 
 /// The field by which a form without a filter says that it means every dead letter.
 pub(super) const ALL: &str = "all";
 
 pub(super) async fn list(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
@@ -41,7 +41,7 @@ pub(super) async fn list(
         Err(problem) => return Ok(visit.misunderstood("Dead letters", above, &problem)),
     };
     let (database, halting) =
-        (reception.api_state.database.clone(), reception.api_state.configured.current().halting());
+        (page_state.api_state.database.clone(), page_state.api_state.configured.current().halting());
     let lists = !asked.is_empty();
     let search = move || async move {
         let groups = database.dead_groups(&Selection::Filter(filter.clone())).await?;
@@ -50,7 +50,7 @@ pub(super) async fn list(
         let examples = examples(&database, &groups).await?;
         Ok(Arc::new(Shown { groups, examples, deaths, letters }))
     };
-    let Some((found, age)) = reception.dead_letters.find(asked.at(paths::DEAD_LETTERS), search).await else {
+    let Some((found, age)) = page_state.dead_letters.find(asked.at(paths::DEAD_LETTERS), search).await else {
         return Ok(visit.page(&Content::live("Dead letters", above, under_way(&asked.at(paths::DEAD_LETTERS)))));
     };
     let shown = &*found?;
@@ -58,7 +58,7 @@ pub(super) async fn list(
     let above = html! { (above) @if visit.operates() && !groups.is_empty() { (actions(&asked.filter())) } };
     let body = html! {
         (by_cause(shown, &asked))
-        @if groups.is_empty() { (unknown_channel(&reception, paths::DEAD_LETTERS, &asked)) }
+        @if groups.is_empty() { (unknown_channel(&page_state, paths::DEAD_LETTERS, &asked)) }
         (looked_before(age))
         @if let Some(page) = letters {
             @if !page.letters.is_empty() {
@@ -131,17 +131,17 @@ pub(super) fn actions(asked: &Fields) -> Markup {
 
 /// The dead letters that a form means, by cause. None where counting them takes longer than a form waits.
 pub(super) async fn counted_for_a_form(
-    reception: &Reception,
+    page_state: &PageState,
     selection: &Selection,
     asked: &Fields,
 ) -> Result<Option<Found<Arc<Shown>>>, Problem> {
-    let (database, selection) = (reception.api_state.database.clone(), selection.clone());
+    let (database, selection) = (page_state.api_state.database.clone(), selection.clone());
     let count = move || async move {
         let groups = database.dead_groups(&selection).await?;
         let examples = examples(&database, &groups).await?;
         Ok(Arc::new(Shown { groups, examples, deaths: BTreeMap::new(), letters: None }))
     };
-    let found = reception.dead_letters.find_within(FORM_PATIENCE, asked.at("a form"), count).await;
+    let found = page_state.dead_letters.find_within(FORM_PATIENCE, asked.at("a form"), count).await;
     found.map(|(shown, age)| Ok((shown?, age))).transpose()
 }
 

@@ -18,7 +18,7 @@ use super::parts::{
 };
 use super::tables::{Row, Shape};
 use super::visit::Visit;
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::extract::Body;
 use crate::admin::api::{PauseBody, Problem, destinations as api};
 use crate::explain::availability;
@@ -54,13 +54,13 @@ struct Listed {
 }
 
 pub(super) async fn list(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     if let Some(name) = asked.get(NAME) {
         return match asked.among(&[NAME], false).read() {
-            Ok(NoFields {}) => one(&reception, &visit, &api::meant(&reception.api_state, name.trim())).await,
+            Ok(NoFields {}) => one(&page_state, &visit, &api::meant(&page_state.api_state, name.trim())).await,
             Err(refused) => Ok(visit.misunderstood("Destination", html! {}, &refused)),
         };
     }
@@ -69,8 +69,8 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(refused) => return Ok(visit.misunderstood("Destinations", html! {}, &refused)),
     };
-    let entries = reception.api_state.database.destinations(all).await?;
-    let seen = reception.shown.destinations.seen();
+    let entries = page_state.api_state.database.destinations(all).await?;
+    let seen = page_state.shown.destinations.seen();
     let above = html! {
         p.lead {
             @if all { "Every destination of which the database keeps something, and those in use. " a href=(paths::DESTINATIONS) { "Only those that hold messages up" } }
@@ -213,11 +213,11 @@ fn resume_form(visit: &Visit, entry: Option<&DestinationEntry>) -> Markup {
 }
 
 /// The page of one destination or channel.
-async fn one(reception: &Reception, visit: &Visit, name: &str) -> Result<Response, Problem> {
+async fn one(page_state: &PageState, visit: &Visit, name: &str) -> Result<Response, Problem> {
     let entry = outbox_desk::destination(&reception.api_state.database, name).await?;
-    let (polls, now) = (reception.shown.destinations.polls(), reception.shown.destinations.of(name));
+    let (polls, now) = (page_state.shown.destinations.polls(), page_state.shown.destinations.of(name));
     let of = name.to_owned();
-    let waiting = reception.api_state.schedule.ask(move |schedule| schedule.waiting_for(&of)).await;
+    let waiting = page_state.api_state.schedule.ask(move |schedule| schedule.waiting_for(&of)).await;
     let above = html! {
         @if visit.operates() {
             div.actions {
@@ -226,7 +226,7 @@ async fn one(reception: &Reception, visit: &Visit, name: &str) -> Result<Respons
             }
         }
     };
-    let is_channel = reception.api_state.configured.current().channels.contains_key(name);
+    let is_channel = page_state.api_state.configured.current().channels.contains_key(name);
     let messages = |status: &str| {
         let of = Fields::default().with(if is_channel { "channel" } else { "destination" }, name);
         of.with("status", status).at(paths::MESSAGES)
@@ -339,15 +339,15 @@ fn pause_fields(visit: &Visit, named: Option<&str>) -> Markup {
     }
 }
 
-pub(super) async fn pause(State(reception): State<Reception>, Sent(sent): Sent) -> Result<Response, Problem> {
+pub(super) async fn pause(State(page_state): State<PageState>, Sent(sent): Sent) -> Result<Response, Problem> {
     let Named { destination, lasting } = sent.among(&AUTHOR, false).read()?;
     let body = PauseBody { lasting, author: sent.author() };
-    let Json(_) = api::pause(State(reception.api_state), api::Name(destination.trim().to_owned()), Body(body)).await?;
+    let Json(_) = api::pause(State(page_state.api_state), api::Name(destination.trim().to_owned()), Body(body)).await?;
     Ok(lead_to(paths::DESTINATIONS))
 }
 
-pub(super) async fn resume(State(reception): State<Reception>, Sent(sent): Sent) -> Result<Response, Problem> {
+pub(super) async fn resume(State(page_state): State<PageState>, Sent(sent): Sent) -> Result<Response, Problem> {
     let Named { destination, .. } = sent.among(&AUTHOR, false).read()?;
-    let Json(_) = api::resume(State(reception.api_state), api::Name(destination), Body(sent.author())).await?;
+    let Json(_) = api::resume(State(page_state.api_state), api::Name(destination), Body(sent.author())).await?;
     Ok(lead_to(paths::DESTINATIONS))
 }

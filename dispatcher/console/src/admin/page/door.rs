@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 
 use super::session::{Sealed, Session};
 use super::visit::{TOKEN_FIELD, Visit};
-use super::{Reception, frame, paths};
+use super::{PageState, frame, paths};
 use crate::admin::access::{ANOTHER_NAME, Role, names_this_machine};
 use crate::admin::api::{Kind, PREFIX, Problem};
 
@@ -52,15 +52,15 @@ pub(super) enum Cookie {
 }
 
 /// Receives a person: finds their session, answers, and shows a problem as a page.
-pub(super) async fn receive(State(reception): State<Reception>, mut request: Request, next: Next) -> Response {
-    let tokens = reception.tokens.current();
-    let seal = reception.seal();
+pub(super) async fn receive(State(page_state): State<PageState>, mut request: Request, next: Next) -> Response {
+    let tokens = page_state.tokens.current();
+    let seal = page_state.seal();
     let over_tls = is_over_tls(request.headers());
     let (sealed, is_new) = match seal.opened(request.headers()) {
         Some(sealed) => (sealed, false),
         None => (seal.seal(Session::new((!tokens.needed()).then_some(Role::Operate), "")), true),
     };
-    let visit = reception.visit(&sealed, &request);
+    let visit = page_state.visit(&sealed, &request);
     request.extensions_mut().insert(visit.clone());
     if let Some(role) = visit.session.role {
         request.extensions_mut().insert(role);
@@ -73,7 +73,7 @@ pub(super) async fn receive(State(reception): State<Reception>, mut request: Req
         // Its form is not even read: the place of the connection is for somebody else.
         Problem::new(Kind::NoToken, "sign in first").into_response()
     } else {
-        match with_its_form(&reception, &sealed, &visit, request).await {
+        match with_its_form(&page_state, &sealed, &visit, request).await {
             Ok(request) => next.run(request).await,
             Err(problem) => problem.into_response(),
         }
@@ -92,18 +92,18 @@ pub(super) async fn receive(State(reception): State<Reception>, mut request: Req
 }
 
 /// Shows a person at a browser what went wrong at an address that is none of the page. Programs get the problem as it is.
-pub(crate) async fn receive_strays(State(reception): State<Reception>, request: Request, next: Next) -> Response {
+pub(crate) async fn receive_strays(State(page_state): State<PageState>, request: Request, next: Next) -> Response {
     let for_a_person = accepts_pages(request.headers()) && !request.uri().path().starts_with(PREFIX);
     if !for_a_person {
         return next.run(request).await;
     }
-    let seal = reception.seal();
+    let seal = page_state.seal();
     let opened = seal.opened(request.headers());
     let sealed = opened.unwrap_or_else(|| {
-        let role = (!reception.tokens.current().needed()).then_some(Role::Operate);
+        let role = (!page_state.tokens.current().needed()).then_some(Role::Operate);
         seal.seal(Session::new(role, ""))
     });
-    let visit = reception.visit(&sealed, &request);
+    let visit = page_state.visit(&sealed, &request);
     let mut answer = next.run(request).await;
     let Some(problem) = answer.extensions_mut().remove::<Problem>() else { return answer };
     let problem = if problem.status == StatusCode::METHOD_NOT_ALLOWED.as_u16() {
@@ -160,7 +160,7 @@ pub(super) async fn require_operate(visit: Visit, request: Request, next: Next) 
 /// The request, where its form comes from this page and this session. No page on the web can send the token, and neither can a
 /// message of a channel.
 async fn with_its_form(
-    reception: &Reception,
+    page_state: &PageState,
     sealed: &Sealed,
     visit: &Visit,
     request: Request,
@@ -180,7 +180,7 @@ async fn with_its_form(
         return Err(Problem::new(Kind::BadRequest, "the form is too large, or did not come whole in time"));
     };
     let token = url::form_urlencoded::parse(&body).find(|(name, _)| name == TOKEN_FIELD);
-    let is_own = token.is_some_and(|(_, token)| reception.seal().is_form_token(sealed, &token));
+    let is_own = token.is_some_and(|(_, token)| page_state.seal().is_form_token(sealed, &token));
     if !is_own {
         return Err(refused(
             "the form is not of this session, which may have ended meanwhile: go back, load the page again, and send the \

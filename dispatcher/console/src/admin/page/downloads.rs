@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use outbox_desk::{AuditFilter, Desk, DeskError, InvalidTarget, ListedAudit};
 use serde::{Deserialize, Serialize};
 
-use super::Reception;
+use super::PageState;
 use super::fields::Asked;
 use super::links::MOST;
 use super::visit::Visit;
@@ -30,13 +30,13 @@ pub(super) enum Format {
 }
 
 pub(super) async fn audit(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     format: Result<Path<Format>, PathRejection>,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let (Path(format), filter): (_, AuditFilter) = (format?, asked.read()?);
-    let (database, redaction) = (reception.api_state.database, visit.redaction);
+    let (database, redaction) = (page_state.api_state.database, visit.redaction);
     let entries = all(|after| {
         let (database, filter) = (database.clone(), filter.clone());
         async move {
@@ -62,13 +62,13 @@ pub(super) async fn audit(
 }
 
 pub(super) async fn invalid_targets(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     format: Result<Path<Format>, PathRejection>,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let Path(format) = format?;
     let selection = super::invalid_targets::selection(&asked)?;
-    let database = reception.api_state.database;
+    let database = page_state.api_state.database;
     let targets = all(|after| {
         let (database, selection) = (database.clone(), selection.clone());
         async move {

@@ -12,7 +12,7 @@ use outbox_schema::MessageId;
 use outbox_store::Status;
 use serde::Deserialize;
 
-use super::Reception;
+use super::PageState;
 use super::fields::{AUTHOR, Fields, Plain, Sent};
 use super::frame::{Content, wrong};
 use super::parts::{difference, lead_to};
@@ -47,13 +47,13 @@ struct Edit {
 }
 
 pub(super) async fn form(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Id(id): Id,
     _: Plain,
 ) -> Result<Response, Problem> {
     visit.require_operate()?;
-    let (message, payload) = dead(&reception, id).await?;
+    let (message, payload) = dead(&page_state, id).await?;
     let HeadersBefore { texts, .. } = HeadersBefore::of(message.headers.as_deref());
     let headers: Vec<_> = texts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let edit = Edit {
@@ -68,14 +68,14 @@ pub(super) async fn form(
 
 /// Shows the difference, and once it was seen, writes the edit.
 pub(super) async fn edit(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let edit: Edit = sent.among(&AUTHOR, false).read()?;
-    let (message, payload) = dead(&reception, id).await?;
-    let revised = match revised(&reception, &message, &payload, &edit) {
+    let (message, payload) = dead(&page_state, id).await?;
+    let revised = match revised(&page_state, &message, &payload, &edit) {
         Ok(revised) => revised,
         Err(problem) => {
             let page = shown(&visit, id, (&edit, &sent), &wrong(&problem));
@@ -84,7 +84,7 @@ pub(super) async fn edit(
     };
     if edit.write.is_some() {
         let author = sent.author().into_author();
-        return match reception.api_state.database.edit(MessageId(id), edit.revision, &revised, &author).await? {
+        return match page_state.api_state.database.edit(MessageId(id), edit.revision, &revised, &author).await? {
             Edited::Done { .. } => Ok(lead_to(&format!("/messages/{id}"))),
             Edited::Refused(refused) => Err(Problem::refused(refused)),
         };
@@ -111,9 +111,9 @@ pub(super) async fn edit(
 }
 
 /// The dead letter, and its payload.
-async fn dead(reception: &Reception, id: i64) -> Result<(MessageRecord, String), Problem> {
+async fn dead(page_state: &PageState, id: i64) -> Result<(MessageRecord, String), Problem> {
     let mut message =
-        reception.api_state.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
+        page_state.api_state.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
     if message.status != Status::Dead.as_str() {
         let why = format!("message {id} is {}: only dead letters are edited", message.status);
         return Err(Problem::new(Kind::Refused, why));
@@ -132,11 +132,11 @@ async fn dead(reception: &Reception, id: i64) -> Result<(MessageRecord, String),
     Ok((message, payload))
 }
 
-fn revised(reception: &Reception, message: &MessageRecord, payload: &str, edit: &Edit) -> Result<Revised, Problem> {
+fn revised(page_state: &PageState, message: &MessageRecord, payload: &str, edit: &Edit) -> Result<Revised, Problem> {
     // Where nobody touched the payload it stays as the application wrote it, space and all.
     let payload = if edit.payload == in_lines(payload) { payload } else { &edit.payload };
     let revised = Revised::new(&message.channel, edit.target.trim(), payload.trim(), headers(&edit.headers)?)?;
-    match refusal(&reception.api_state.config.current(), &message.channel, &revised) {
+    match refusal(&page_state.api_state.config.current(), &message.channel, &revised) {
         Some(why) => Err(Problem::new(Kind::InvalidMessage, why)),
         None => Ok(revised.keeping_key(edit.keep_key.is_some())),
     }

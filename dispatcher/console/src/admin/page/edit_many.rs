@@ -18,7 +18,7 @@ use super::ordered::{besides, ordered};
 use super::parts::{difference, looked_before, message, number};
 use super::searches::{Found, not_counted};
 use super::visit::Visit;
-use super::{Reception, paths, selected};
+use super::{PageState, paths, selected};
 use crate::admin::api::dead_letters::{examined, examined_in};
 use crate::admin::api::{Kind, Problem};
 use crate::edit::{Planned, Wanted};
@@ -75,7 +75,7 @@ fn filter_in(fields: &Fields) -> Fields {
 }
 
 pub(super) async fn form(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
@@ -83,13 +83,13 @@ pub(super) async fn form(
     let asked = selected::meant(&asked)?;
     let filter = filter_in(&asked);
     let selection = selection(&filter, &Fields::default().with(ALL, "yes"))?;
-    let found = counted_for_a_form(&reception, &selection, &filter).await?;
+    let found = counted_for_a_form(&page_state, &selection, &filter).await?;
     let wanted = asked.among(&CHANGE, true).read::<ChangeFields>().and_then(ChangeFields::change);
     let seen = match wanted {
         Ok(None) if asked.has(LOOKS) => html! { p.note.warning role="alert" { "Say what to change." } },
         Ok(None) => html! {},
         Err(problem) => wrong(&problem),
-        Ok(Some(of_any)) => looked_at(&reception, &visit, &asked, (&selection, found.as_ref()), of_any).await?,
+        Ok(Some(of_any)) => looked_at(&page_state, &visit, &asked, (&selection, found.as_ref()), of_any).await?,
     };
     let body = html! {
         @if let Some((shown, _)) = &found {
@@ -105,7 +105,7 @@ pub(super) async fn form(
 
 /// The difference in the first of the letters, or what is wrong with the change. Nothing where the letters are counted still.
 async fn looked_at(
-    reception: &Reception,
+    page_state: &PageState,
     visit: &Visit,
     asked: &Fields,
     (selection, found): (&Selection, Option<&Found<Arc<Shown>>>),
@@ -113,11 +113,11 @@ async fn looked_at(
 ) -> Result<Markup, Problem> {
     // The examples of the causes are among those whose difference is shown.
     let Some((shown, _)) = found else { return Ok(html! {}) };
-    if let Err(problem) = examined_in(&reception.api_state, &shown.groups, &of_any).await {
+    if let Err(problem) = examined_in(&page_state.api_state, &shown.groups, &of_any).await {
         return Ok(wrong(&problem));
     }
     let wanted = Wanted { payload: None, of_any };
-    let plans = wanted.first(&reception.api_state.database, selection, &shown.groups, SHOWN).await?;
+    let plans = wanted.first(&page_state.api_state.database, selection, &shown.groups, SHOWN).await?;
     Ok(seen(visit, asked, &plans, &counted(&shown.groups)))
 }
 
@@ -178,7 +178,7 @@ fn seen(visit: &Visit, asked: &Fields, plans: &[Planned], of: &str) -> Markup {
 }
 
 pub(super) async fn edit(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
@@ -186,9 +186,9 @@ pub(super) async fn edit(
     let change = sent.among(&CHANGE, true).read::<ChangeFields>()?.change()?;
     let change = change.ok_or_else(|| Problem::new(Kind::BadRequest, "the form says nothing that is to change"))?;
     let selection = selection(&filter, &sent)?;
-    examined(&reception.api_state, &selection, &change).await?;
+    examined(&page_state.api_state, &selection, &change).await?;
     let keeps_keys = change.keep_key;
-    let done = match ordered(&reception, &Change::Edit { selection, change }, &sent).await? {
+    let done = match ordered(&page_state, &Change::Edit { selection, change }, &sent).await? {
         Ok(done) => done,
         Err(elsewhere) => return Ok(elsewhere),
     };

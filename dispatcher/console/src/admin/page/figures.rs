@@ -5,7 +5,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LONGEST_LATENCY_MS, Span};
 
-use super::Reception;
+use super::PageState;
 use super::charts::Chart;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
@@ -176,7 +176,7 @@ pub(super) fn within(ms: Option<u64>) -> String {
 
 /// The page: one channel, or all channels without charts.
 pub(super) async fn show(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
@@ -184,7 +184,7 @@ pub(super) async fn show(
         Ok(filter) => filter,
         Err(refused) => return Ok(visit.misunderstood("Figures", html! {}, &refused)),
     };
-    let series = reception.figures.of(&reception.api_state, filter.span).await?;
+    let series = page_state.figures.of(&page_state.api_state, filter.span).await?;
     let body = match &filter.channel {
         None => all(&series),
         Some(name) => match series.channels.iter().find(|channel| channel.channel == *name) {

@@ -5,7 +5,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{ByHand, Desk, InvalidTarget, InvalidTargetSelection};
 
-use super::Reception;
+use super::PageState;
 use super::dead_letters::{ALL, meant};
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
@@ -30,7 +30,7 @@ pub(super) fn selection(asked: &Fields) -> Result<InvalidTargetSelection, Proble
 }
 
 pub(super) async fn list(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
@@ -45,7 +45,7 @@ pub(super) async fn list(
         Err(problem) => return Ok(visit.misunderstood("Invalid targets", above, &problem)),
     };
     let asked = asked.among(&[SELECTED], false);
-    let page = reception.api_state.database.invalid_targets(&selection, after, PAGE).await?;
+    let page = page_state.api_state.database.invalid_targets(&selection, after, PAGE).await?;
     let above = html! {
         (above)
         @if visit.operates() && page.total > 0 { (clear_fields(&visit, &meant, page.total)) }
@@ -105,7 +105,7 @@ fn clear_fields(visit: &Visit, filter: &Fields, total: i64) -> Markup {
     }
 }
 
-pub(super) async fn clear(State(reception): State<Reception>, Sent(sent): Sent) -> Result<Response, Problem> {
+pub(super) async fn clear(State(page_state): State<PageState>, Sent(sent): Sent) -> Result<Response, Problem> {
     let selection = selection(&sent.among(&AUTHOR, false).among(&[ALL], false))?;
     if selection == InvalidTargetSelection::default() && !sent.has(ALL) {
         return Err(Problem::new(
@@ -113,6 +113,6 @@ pub(super) async fn clear(State(reception): State<Reception>, Sent(sent): Sent) 
             "the form has no filter, and does not say that it means every target",
         ));
     }
-    reception.api_state.database.clear_invalid_targets(&selection, &sent.author().into_author()).await?;
+    page_state.api_state.database.clear_invalid_targets(&selection, &sent.author().into_author()).await?;
     Ok(lead_to(PATH))
 }

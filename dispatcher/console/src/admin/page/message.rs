@@ -8,7 +8,7 @@ use outbox_desk::{Desk, HeadersBefore, MessageRecord};
 use outbox_schema::{MessageId, Tags};
 use outbox_store::{Database, Status};
 
-use super::Reception;
+use super::PageState;
 use super::fields::{Asked, Fields, NoFields, Sent};
 use super::frame::Content;
 use super::links::{self, linked, with};
@@ -24,13 +24,13 @@ use crate::explain::{Explanation, Mentions, Repetition, Verdict, explain, life};
 pub(super) const NAMED: &str = "named";
 
 pub(super) async fn show(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Id(id): Id,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let NoFields {} = asked.among(&[NAMED], false).read()?;
-    let api_state = &reception.api_state;
+    let api_state = &page_state.api_state;
     let message = api_state.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
     let message = visit.redaction.of_message(message);
     // None where the message was deleted in the meantime.
@@ -68,29 +68,29 @@ async fn found_by(database: &Database, message: &MessageRecord, named: &str) -> 
 }
 
 pub(super) async fn cancel(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let Json(_) = api::cancel(State(reception.api_state), Id(id), Body(author_alone(&sent)?)).await?;
+    let Json(_) = api::cancel(State(page_state.api_state), Id(id), Body(author_alone(&sent)?)).await?;
     Ok(lead_to(&format!("/messages/{id}")))
 }
 
 pub(super) async fn retry(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let Json(_) = api::retry(State(reception.api_state), Id(id), Body(author_alone(&sent)?)).await?;
+    let Json(_) = api::retry(State(page_state.api_state), Id(id), Body(author_alone(&sent)?)).await?;
     Ok(lead_to(&format!("/messages/{id}")))
 }
 
 pub(super) async fn redrive(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let Json(_) = api::redrive(State(reception.api_state), Id(id), Body(author_alone(&sent)?)).await?;
+    let Json(_) = api::redrive(State(page_state.api_state), Id(id), Body(author_alone(&sent)?)).await?;
     Ok(lead_to(&format!("/messages/{id}")))
 }
 

@@ -21,11 +21,11 @@ use super::selected::{Choice, MESSAGES, to_select};
 use super::tables::{PAGE, Row, Shape};
 use super::unknown_channel::unknown_channel;
 use super::visit::Visit;
-use super::{Reception, dead_letters, paths};
+use super::{PageState, dead_letters, paths};
 use crate::admin::api::{Kind, Problem};
 
 pub(super) async fn list(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
@@ -35,10 +35,10 @@ pub(super) async fn list(
         Err(problem) => return Ok(visit.misunderstood("Messages", above, &problem)),
     };
     let above = html! { (above) @if visit.operates() { (actions(&filter, &asked.filter())) } };
-    let database = reception.api_state.database.clone();
+    let database = page_state.api_state.database.clone();
     let choices = filter.status.filter(|_| visit.operates()).map(choices);
     let search = move || async move { Ok(Arc::new(database.messages(&filter, after.map(MessageId), PAGE).await?)) };
-    let Some((page, age)) = reception.messages.find(asked.at(paths::MESSAGES), search).await else {
+    let Some((page, age)) = page_state.messages.find(asked.at(paths::MESSAGES), search).await else {
         return Ok(visit.page(&Content::live("Messages", above, under_way(&asked.at(paths::MESSAGES)))));
     };
     let page = page?;
@@ -46,7 +46,7 @@ pub(super) async fn list(
     let body = html! {
         @if page.messages.is_empty() {
             (empty("No message meets the filter."))
-            (unknown_channel(&reception, paths::MESSAGES, &asked))
+            (unknown_channel(&page_state, paths::MESSAGES, &asked))
         } @else {
             @if let Some(choices) = choices {
                 @let rows = page.messages.iter().map(|message| (message.id.to_string(), row(message)));
@@ -178,13 +178,13 @@ fn row(message: &MessageSummary) -> Row {
 
 /// Leads to the message that has this id, or else this idempotency key. The page of that message is told of the name where it may
 /// mean another message, or is a former key.
-pub(super) async fn find(State(reception): State<Reception>, Asked(asked): Asked) -> Result<Response, Problem> {
+pub(super) async fn find(State(page_state): State<PageState>, Asked(asked): Asked) -> Result<Response, Problem> {
     let NoFields {} = asked.among(&["message"], false).read()?;
     let named = asked.get("message").map(str::trim).unwrap_or_default();
     if named.contains('\0') {
         return Err(Problem::new(Kind::BadRequest, "no message has NUL in its idempotency key"));
     }
-    let database = &reception.api_state.database;
+    let database = &page_state.api_state.database;
     let by_id = match named.parse() {
         Ok(id) => database.message(MessageId(id)).await?,
         Err(_) => None,

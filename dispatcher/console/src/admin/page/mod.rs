@@ -28,9 +28,9 @@ mod ordered;
 mod ordering_keys;
 mod overview;
 mod pace;
+mod page_state;
 mod parts;
 mod paths;
-mod reception;
 mod redrive;
 mod replay;
 mod retention;
@@ -50,6 +50,6 @@ mod well;
 mod went;
 
 pub(crate) use door::receive_strays;
+pub(crate) use page_state::PageState;
 pub(crate) use paths::SIGN_IN;
-pub(crate) use reception::Reception;
 pub(crate) use routes::routes;

@@ -12,7 +12,7 @@ use super::ordered::{ordered, told};
 use super::parts::number;
 use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
 use super::visit::Visit;
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::Problem;
 
 /// A change, and the words of its form.
@@ -49,32 +49,32 @@ const RETRY: Form = Form {
     done: "Retried",
 };
 
-pub(super) async fn cancel_form(reception: State<Reception>, visit: Visit, asked: Asked) -> Result<Response, Problem> {
-    CANCEL.show(reception, visit, asked).await
+pub(super) async fn cancel_form(page_state: State<PageState>, visit: Visit, asked: Asked) -> Result<Response, Problem> {
+    CANCEL.show(page_state, visit, asked).await
 }
 
-pub(super) async fn retry_form(reception: State<Reception>, visit: Visit, asked: Asked) -> Result<Response, Problem> {
-    RETRY.show(reception, visit, asked).await
+pub(super) async fn retry_form(page_state: State<PageState>, visit: Visit, asked: Asked) -> Result<Response, Problem> {
+    RETRY.show(page_state, visit, asked).await
 }
 
-pub(super) async fn cancel(reception: State<Reception>, visit: Visit, sent: Sent) -> Result<Response, Problem> {
-    CANCEL.carry_out(reception, visit, sent).await
+pub(super) async fn cancel(page_state: State<PageState>, visit: Visit, sent: Sent) -> Result<Response, Problem> {
+    CANCEL.carry_out(page_state, visit, sent).await
 }
 
-pub(super) async fn retry(reception: State<Reception>, visit: Visit, sent: Sent) -> Result<Response, Problem> {
-    RETRY.carry_out(reception, visit, sent).await
+pub(super) async fn retry(page_state: State<PageState>, visit: Visit, sent: Sent) -> Result<Response, Problem> {
+    RETRY.carry_out(page_state, visit, sent).await
 }
 
 impl Form {
     async fn show(
         &self,
-        State(reception): State<Reception>,
+        State(page_state): State<PageState>,
         visit: Visit,
         Asked(asked): Asked,
     ) -> Result<Response, Problem> {
         visit.require_operate()?;
         let meant = meant(&asked)?;
-        let counted = counted(&reception, &meant, self.action).await?;
+        let counted = counted(&page_state, &meant, self.action).await?;
         let body = html! {
             @if let Some((found, _)) = &counted {
                 p.lead {
@@ -103,13 +103,13 @@ impl Form {
 
     async fn carry_out(
         &self,
-        State(reception): State<Reception>,
+        State(page_state): State<PageState>,
         visit: Visit,
         Sent(sent): Sent,
     ) -> Result<Response, Problem> {
         let meant = sent.among(&AUTHOR, false);
         let selection = selection(&meant, self.action)?;
-        let done = match ordered(&reception, &(self.change)(selection), &sent).await? {
+        let done = match ordered(&page_state, &(self.change)(selection), &sent).await? {
             Ok(done) => done,
             Err(elsewhere) => return Ok(elsewhere),
         };

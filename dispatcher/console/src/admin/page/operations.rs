@@ -14,12 +14,12 @@ use super::parts::{
 use super::tables::{PAGE, Row, Shape};
 use super::visit::Visit;
 use super::went::how_they_went;
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::Problem;
 use crate::admin::api::extract::Id;
 
 pub(super) async fn list(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
@@ -68,7 +68,7 @@ fn standing(operation: &OperationEntry) -> Markup {
 }
 
 pub(super) async fn show(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Id(id): Id,
     _: Plain,
@@ -78,7 +78,7 @@ pub(super) async fn show(
     let title = format!("Operation {id}: {}", operation.action);
     // An open one is asked for as a whole.
     let is_over = operation.status != OperationStatus::Open;
-    let went = how_they_went(&reception, operation.result.as_ref(), is_over).await?;
+    let went = how_they_went(&page_state, operation.result.as_ref(), is_over).await?;
     let body = shown(&visit, &operation, &went);
     Ok(visit.page(&match operation.status {
         OperationStatus::Open => Content::live(title, html! {}, body),
@@ -136,11 +136,11 @@ fn shown(visit: &Visit, operation: &OperationEntry, went: &Markup) -> Markup {
 }
 
 pub(super) async fn stop(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let stopped = reception.api_state.database.stop(id, &sent.author().into_author()).await?;
+    let stopped = page_state.api_state.database.stop(id, &sent.author().into_author()).await?;
     stopped.ok_or_else(|| Problem::no_operation(id))?;
     Ok(lead_to(&paths::operation(id)))
 }

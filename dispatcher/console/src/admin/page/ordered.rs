@@ -9,7 +9,7 @@ use outbox_store::retention::Pruned;
 
 use super::fields::Fields;
 use super::parts::{Tone, lead_to, left, message, number};
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::Problem;
 
 /// How long a form waits for the end of its change. Then the poller goes on, and the browser is led to the operation.
@@ -18,11 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Makes a change, and waits a moment for its end. Where it has not ended by then, its page tells of it: the error is the answer that
 /// leads there.
 pub(super) async fn ordered(
-    reception: &Reception,
+    page_state: &PageState,
     change: &Change,
     sent: &Fields,
 ) -> Result<Result<Outcome, Response>, Problem> {
-    let database = &reception.api_state.database;
+    let database = &page_state.api_state.database;
     Ok(match outbox_desk::begin(database, change, &sent.author().into_author(), PATIENCE).await? {
         Ordered::Over(done) => Ok(done),
         Ordered::Begun(id) => match outbox_desk::operation(database, id).await? {

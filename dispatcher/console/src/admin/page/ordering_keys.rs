@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use outbox_desk::{Desk, HaltedKey, KeyCursor};
 use serde::{Deserialize, Serialize};
 
-use super::Reception;
+use super::PageState;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::parts::{empty, filter, filter_text, message, number, pages, table, text, text_if, time};
@@ -24,7 +24,7 @@ struct Filter {
 }
 
 pub(super) async fn list(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
@@ -37,7 +37,7 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(problem) => return Ok(visit.misunderstood("Halted keys", above, &problem)),
     };
-    let api_state = &reception.api_state;
+    let api_state = &page_state.api_state;
     let halting = api_state.configured.current().halting();
     let page = api_state.database.halted_keys(&halting, filter.channel.as_deref(), after.as_ref(), PAGE).await?;
     let heading = ["Ordering key", "Channel", "Dead letter", "Reason", "Died", "First that waits", "Waiting"];

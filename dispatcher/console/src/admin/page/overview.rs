@@ -13,7 +13,7 @@ use outbox_desk::{
 use outbox_store::figures::OTHERS;
 use serde::Deserialize;
 
-use super::Reception;
+use super::PageState;
 use super::caches::Counted;
 use super::destinations::kind_of_pause;
 use super::fields::{Asked, Fields};
@@ -50,7 +50,7 @@ struct OverviewQuery {
 }
 
 pub(super) async fn show(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
@@ -59,11 +59,11 @@ pub(super) async fn show(
         Err(refused) => return Ok(visit.misunderstood("Overview", html! {}, &refused)),
     };
     let (standing, status, figures, last_hour, operations) = tokio::join!(
-        reception.standings.now(),
-        newest(&reception),
-        reception.figures.of(&reception.api_state, span),
+        page_state.standings.now(),
+        newest(&page_state),
+        page_state.figures.of(&page_state.api_state, span),
         // The same answer where the last hour is shown.
-        reception.figures.of(&reception.api_state, Span::Hour),
+        page_state.figures.of(&page_state.api_state, Span::Hour),
         outbox_desk::operations(&reception.api_state.database, None, OPERATIONS)
     );
     // Where the database does not answer, others say so.
@@ -74,7 +74,7 @@ pub(super) async fn show(
     let beside = Beside {
         last_hour: last_hour.as_deref(),
         over_time: over_time(figures.as_deref(), span),
-        in_flight: reception.shown.destinations.in_flight(),
+        in_flight: page_state.shown.destinations.in_flight(),
     };
     let rest = match &status {
         Ok(counted) => shown(&visit, counted, &beside),
@@ -91,11 +91,11 @@ pub(super) async fn show(
     Ok(visit.page(&Content::live("Overview", html! {}, body)))
 }
 
-async fn newest(reception: &Reception) -> Result<Counted, Problem> {
+async fn newest(page_state: &PageState) -> Result<Counted, Problem> {
     let ask = || async {
-        let api_state = &reception.api_state;
+        let api_state = &page_state.api_state;
         let (lease, configured) = (api_state.lease.as_ref(), api_state.configured.current());
-        let (age, counted) = reception.shown.vitals.at_hand(OLDEST).await;
+        let (age, counted) = page_state.shown.vitals.at_hand(OLDEST).await;
         let status = match counted {
             Ok(counted) => Status::of_counted(&counted, &api_state.database, lease, &configured).await,
             // It takes longer than a probe waits.
@@ -103,7 +103,7 @@ async fn newest(reception: &Reception) -> Result<Counted, Problem> {
         };
         Ok(Counted { status: Arc::new(status?.waiting_at(&api_state.schedule).await), age })
     };
-    reception.overview.get(ask).await
+    page_state.overview.get(ask).await
 }
 
 /// What the overview shows beside the state of the outbox.

@@ -18,7 +18,7 @@ use super::searches::{Found, not_counted};
 use super::selected::{self, ID};
 use super::visit::Visit;
 use super::went::how_they_went;
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::Problem;
 use crate::admin::api::extract::Id;
 
@@ -37,10 +37,10 @@ struct Meant {
 
 impl Meant {
     /// The dead letters that the address of the form of a change means.
-    async fn of(reception: &Reception, visit: &Visit, asked: &Fields, change: &str) -> Result<Self, Problem> {
+    async fn of(page_state: &PageState, visit: &Visit, asked: &Fields, change: &str) -> Result<Self, Problem> {
         visit.require_operate()?;
         let selection = selection(asked, &Fields::default().with(ALL, "yes"))?;
-        let found = counted_for_a_form(reception, &selection, asked).await?;
+        let found = counted_for_a_form(page_state, &selection, asked).await?;
         Ok(Self { found, address: asked.at(&format!("{}/{change}", paths::DEAD_LETTERS)) })
     }
 
@@ -56,12 +56,12 @@ impl Meant {
 }
 
 pub(super) async fn redrive_form(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let asked = selected::meant(&asked)?;
-    let meant = Meant::of(&reception, &visit, &asked, "redrive").await?;
+    let meant = Meant::of(&page_state, &visit, &asked, "redrive").await?;
     let first = |counted: &str| {
         html! { p.lead { strong { (counted) } " would be redriven: due again, under the same idempotency keys. Nothing is changed yet." } }
     };
@@ -86,17 +86,17 @@ fn redrive_fields(visit: &Visit, filter: &Fields, sent: &Fields, label: &str) ->
 }
 
 pub(super) async fn redrive(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let filter = filter_in(&sent);
     let (selection, pace) = (selection(&filter, &sent)?, pace(&sent)?);
-    let done = match ordered(&reception, &Change::Redrive { selection, pace }, &sent).await? {
+    let done = match ordered(&page_state, &Change::Redrive { selection, pace }, &sent).await? {
         Ok(done) => done,
         Err(elsewhere) => return Ok(elsewhere),
     };
-    let went = how_they_went(&reception, Some(&done), true).await?;
+    let went = how_they_went(&page_state, Some(&done), true).await?;
     Ok(visit.page(&Content::still("Redriven", redriven(&visit, &done, (&filter, &sent), &went))))
 }
 
@@ -135,12 +135,12 @@ pub(super) async fn undo_form(visit: Visit, Id(id): Id, _: Plain) -> Result<Resp
 }
 
 pub(super) async fn undo(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
-    let done = match ordered(&reception, &Change::undo(id), &sent).await? {
+    let done = match ordered(&page_state, &Change::undo(id), &sent).await? {
         Ok(done) => done,
         Err(elsewhere) => return Ok(elsewhere),
     };
@@ -149,12 +149,12 @@ pub(super) async fn undo(
 }
 
 pub(super) async fn purge_form(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let asked = selected::meant(&asked)?;
-    let would = Meant::of(&reception, &visit, &asked, "purge").await?;
+    let would = Meant::of(&page_state, &visit, &asked, "purge").await?;
     let (their, them) = if one(&asked).is_some() { ("its", "it") } else { ("their", "them") };
     let first = |counted: &str| {
         html! { p.note.bad { strong { (counted) " would be deleted for good," } " with " (their) " attempts. Only the audit remembers " (them) ". Nothing is changed yet." } }
@@ -177,12 +177,12 @@ pub(super) async fn purge_form(
 }
 
 pub(super) async fn purge(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let filter = filter_in(&sent);
-    let done = match ordered(&reception, &Change::Purge { selection: selection(&filter, &sent)? }, &sent).await? {
+    let done = match ordered(&page_state, &Change::Purge { selection: selection(&filter, &sent)? }, &sent).await? {
         Ok(done) => done,
         Err(elsewhere) => return Ok(elsewhere),
     };

@@ -15,7 +15,7 @@ use super::redrive::undo_fields;
 use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
 use super::visit::Visit;
 use super::went::how_they_went;
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::Problem;
 
 /// The fields that ask for new idempotency keys, and for messages that were replayed before.
@@ -25,13 +25,13 @@ const MANNER: [&str; 2] = ["new_key", "again"];
 const AFTER: &str = "from";
 
 pub(super) async fn form(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     visit.require_operate()?;
     let meant = meant(&asked)?;
-    let counted = counted(&reception, &meant, Action::Replay).await?;
+    let counted = counted(&page_state, &meant, Action::Replay).await?;
     let body = html! {
         @if let Some((found, _)) = &counted {
             p.lead {
@@ -76,7 +76,7 @@ fn choice(sent: &Fields, name: &str, label: &str, hint: &str) -> Markup {
 }
 
 pub(super) async fn replay(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
@@ -84,11 +84,11 @@ pub(super) async fn replay(
     let selection = selection(&meant, Action::Replay)?;
     let after = sent.get(AFTER).and_then(|id| id.parse().ok()).map(MessageId);
     let manner = ReplayManner { new_key: sent.has(MANNER[0]), again: sent.has(MANNER[1]), after, pace: pace(&sent)? };
-    let done = match ordered(&reception, &Change::Replay { selection, manner }, &sent).await? {
+    let done = match ordered(&page_state, &Change::Replay { selection, manner }, &sent).await? {
         Ok(done) => done,
         Err(elsewhere) => return Ok(elsewhere),
     };
-    let went = how_they_went(&reception, Some(&done), true).await?;
+    let went = how_they_went(&page_state, Some(&done), true).await?;
     Ok(visit.page(&Content::still("Replayed", replayed(&visit, &done, (&meant, &sent), &went))))
 }
 

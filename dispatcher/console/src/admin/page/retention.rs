@@ -16,7 +16,7 @@ use super::parts::{filter_text, looked_before, nothing, table};
 use super::searches::{self, FORM_PATIENCE, Found, not_counted, under_way};
 use super::tables::{Row, Shape};
 use super::visit::Visit;
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::{Authored, Problem, PruneBody};
 use crate::health::replicas::Replicas;
 use outbox_config::format_time;
@@ -46,18 +46,18 @@ impl Times {
 
 /// How long the fleet keeps messages, and not the replica that answers: what is removed cannot be brought back. The settings of this
 /// replica, where no replica says it.
-async fn kept_by_fleet(reception: &Reception) -> Retention {
-    let replicas = Replicas::of(&reception.api_state.database).await.unwrap_or_default();
+async fn kept_by_fleet(page_state: &PageState) -> Retention {
+    let replicas = Replicas::of(&page_state.api_state.database).await.unwrap_or_default();
     let told = replicas.runs_by().and_then(RunsBy::retention);
-    told.unwrap_or_else(|| (*reception.api_state.retention.current()).clone())
+    told.unwrap_or_else(|| (*page_state.api_state.retention.current()).clone())
 }
 
 pub(super) async fn show(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    let (kept, mine) = (kept_by_fleet(&reception).await, reception.api_state.retention.current());
+    let (kept, mine) = (kept_by_fleet(&page_state).await, page_state.api_state.retention.current());
     let above = html! {
         p.lead { "The poller removes what is past its time by itself, in small batches beside the deliveries. Nothing brings it back." }
         (differences(&kept, &mine))
@@ -67,7 +67,7 @@ pub(super) async fn show(
         Ok(retention) => retention,
         Err(refused) => return Ok(visit.misunderstood(TITLE, above, &refused)),
     };
-    let past = past(&reception, searches::PATIENCE, &retention).await?;
+    let past = past(&page_state, searches::PATIENCE, &retention).await?;
     let above = html! {
         (above)
         // Also where they are counted still.
@@ -85,7 +85,7 @@ pub(super) async fn show(
         }
         section {
             h2 { "How long each kind is kept" }
-            (each_kind(&kept, reception.api_state.config.current().retention.figures))
+            (each_kind(&kept, page_state.api_state.config.current().retention.figures))
         }
     };
     Ok(visit.page(&Content::live(TITLE, above, body)))
@@ -148,14 +148,14 @@ fn times_fields(kept: &Retention, asked: &Fields) -> Markup {
 
 /// The form of a prune, which says first what it would remove.
 pub(super) async fn form(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     visit.require_operate()?;
-    let kept = kept_by_fleet(&reception).await;
+    let kept = kept_by_fleet(&page_state).await;
     let retention = asked.read::<Times>()?.over(&kept)?;
-    let past = past(&reception, FORM_PATIENCE, &retention).await?;
+    let past = past(&page_state, FORM_PATIENCE, &retention).await?;
     let body = html! {
         @match past {
             None => (not_counted(&asked.at(PRUNE))),
@@ -181,16 +181,16 @@ pub(super) async fn form(
 }
 
 pub(super) async fn prune(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let times: Times = sent.among(&AUTHOR, false).read()?;
-    let retention = times.over(&kept_by_fleet(&reception).await)?;
+    let retention = times.over(&kept_by_fleet(&page_state).await)?;
     // What the form counted, so that the operation says how far it is.
-    let past = past(&reception, searches::PATIENCE, &retention).await?;
+    let past = past(&page_state, searches::PATIENCE, &retention).await?;
     let change = Change::Prune { retention, of: past.map(|(past, _)| past.total()) };
-    let done = match ordered(&reception, &change, &sent).await? {
+    let done = match ordered(&page_state, &change, &sent).await? {
         Ok(done) => done,
         Err(elsewhere) => return Ok(elsewhere),
     };
@@ -204,13 +204,13 @@ pub(super) async fn prune(
 
 /// The messages that are past their time, or what was counted last. None where they are counted still.
 async fn past(
-    reception: &Reception,
+    page_state: &PageState,
     patience: Duration,
     retention: &Retention,
 ) -> Result<Option<Found<Pruned>>, Problem> {
-    let (database, asked) = (reception.api_state.database.clone(), retention.clone());
+    let (database, asked) = (page_state.api_state.database.clone(), retention.clone());
     let count = move || async move { Ok(database.past_retention(&asked).await?) };
-    let found = reception.past.find_within(patience, times_of(retention).at(paths::RETENTION), count).await;
+    let found = page_state.past.find_within(patience, times_of(retention).at(paths::RETENTION), count).await;
     found.map(|(past, age)| Ok((past?, age))).transpose()
 }
 

@@ -3,7 +3,7 @@
 use axum::routing::{get, post};
 use axum::{Router, middleware};
 
-use super::reception::Reception;
+use super::page_state::PageState;
 use super::{
     assets, audit, check, dead_letters, destinations, door, downloads, edit, edit_many, figures, invalid_targets,
     message, messages, of_waiting, operations, ordering_keys, overview, paths, redrive, replay, retention, settings,
@@ -12,10 +12,10 @@ use super::{
 
 /// All routes of the page. `questions`, `changes` and `hints` say how patient the listener is with them.
 pub(crate) fn routes(
-    reception: &Reception,
-    questions: impl FnOnce(Router<Reception>) -> Router<Reception>,
-    changes: impl FnOnce(Router<Reception>) -> Router<Reception>,
-    hints: impl FnOnce(Router<Reception>) -> Router<Reception>,
+    page_state: &PageState,
+    questions: impl FnOnce(Router<PageState>) -> Router<PageState>,
+    changes: impl FnOnce(Router<PageState>) -> Router<PageState>,
+    hints: impl FnOnce(Router<PageState>) -> Router<PageState>,
 ) -> Router {
     let shows = questions(shown()).route_layer(middleware::from_fn(door::require_read));
     let changes = changes(changed()).route_layer(middleware::from_fn(door::require_operate));
@@ -25,13 +25,13 @@ pub(crate) fn routes(
     let doors = Router::new()
         .route(paths::SIGN_IN, get(sign_in::form).post(sign_in::sign_in))
         .route("/sign-out", post(sign_in::sign_out));
-    let receives = middleware::from_fn_with_state(reception.clone(), door::receive);
-    let pages = shows.merge(changes).merge(hints).merge(doors).route_layer(receives).with_state(reception.clone());
+    let receives = middleware::from_fn_with_state(page_state.clone(), door::receive);
+    let pages = shows.merge(changes).merge(hints).merge(doors).route_layer(receives).with_state(page_state.clone());
     pages.merge(assets::routes())
 }
 
 /// The pages that change nothing.
-pub(super) fn shown() -> Router<Reception> {
+pub(super) fn shown() -> Router<PageState> {
     Router::new()
         .route("/", get(overview::show))
         .route("/messages", get(messages::list))
@@ -63,7 +63,7 @@ pub(super) fn shown() -> Router<Reception> {
 }
 
 /// The forms that change something.
-fn changed() -> Router<Reception> {
+fn changed() -> Router<PageState> {
     Router::new()
         .route("/messages/{id}/cancel", post(message::cancel))
         .route("/messages/{id}/retry", post(message::retry))

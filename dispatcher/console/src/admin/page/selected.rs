@@ -11,7 +11,7 @@ use super::fields::Fields;
 use super::parts::{looked_before, message, number, table, target, text, time};
 use super::searches::{FORM_PATIENCE, Found, not_counted};
 use super::tables::{Row, Shape, head};
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::{Kind, Problem, checked};
 
 /// The field that names a message in place of a filter. There is one for each message.
@@ -57,15 +57,15 @@ pub(super) fn selection(meant: &Fields, action: Action) -> Result<MessageSelecti
 /// The messages that the form of a change means, as far as they can be counted while somebody waits. None where even that takes
 /// longer.
 pub(super) async fn counted(
-    reception: &Reception,
+    page_state: &PageState,
     meant: &Fields,
     action: Action,
 ) -> Result<Option<Found<Arc<CountedGroups>>>, Problem> {
-    let (database, selection) = (reception.api_state.database.clone(), selection(meant, action)?);
+    let (database, selection) = (page_state.api_state.database.clone(), selection(meant, action)?);
     let count = move || async move {
         Ok(Arc::new(outbox_desk::message_groups_within(&database, COUNTS_FOR, action, &selection).await?))
     };
-    let found = reception.counts.find_within(FORM_PATIENCE, meant.at(action.as_str()), count).await;
+    let found = page_state.counts.find_within(FORM_PATIENCE, meant.at(action.as_str()), count).await;
     found.map(|(groups, age)| Ok((groups?, age))).transpose()
 }
 

@@ -7,10 +7,10 @@ use maud::html;
 use super::fields::Plain;
 use super::frame::Content;
 use super::visit::Visit;
-use super::{Reception, paths};
+use super::{PageState, paths};
 
-pub(super) async fn show(State(reception): State<Reception>, visit: Visit, _: Plain) -> Response {
-    let (started, read) = (&reception.api_state.started, reception.api_state.config.current());
+pub(super) async fn show(State(page_state): State<PageState>, visit: Visit, _: Plain) -> Response {
+    let (started, read) = (&page_state.api_state.started, page_state.api_state.config.current());
     let waiting = started.needs_restart(&read);
     let body = html! {
         p.lead { "The settings of this replica, as it read them last, each with where it comes from. Secrets are hidden." }

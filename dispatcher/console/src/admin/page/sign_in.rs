@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::Reception;
+use super::PageState;
 use super::door::Cookie;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
@@ -36,12 +36,12 @@ pub(super) async fn form(visit: Visit, Asked(asked): Asked) -> Response {
 }
 
 pub(super) async fn sign_in(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let SignIn { token, name, to } = sent.among(&AUTHOR, false).read()?;
-    let refused = match reception.tokens.current().role_of(token.trim().as_bytes()) {
+    let refused = match page_state.tokens.current().role_of(token.trim().as_bytes()) {
         Some(role @ (Role::Read | Role::Operate)) => {
             let begin = Cookie::Begin(Session::new(Some(role), name.trim()));
             return Ok((Extension(begin), lead_to(within(&to))).into_response());

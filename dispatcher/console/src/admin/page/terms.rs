@@ -13,13 +13,13 @@ use super::parts::{
 };
 use super::tables::{PAGE, Row, Shape};
 use super::visit::Visit;
-use super::{Reception, links, paths};
+use super::{PageState, links, paths};
 use crate::admin::api::Problem;
 use crate::explain::named;
 use crate::health::replicas::{ReplicaStatus, Replicas};
 
 pub(super) async fn list(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
@@ -29,7 +29,7 @@ pub(super) async fn list(
     };
     let page = outbox_desk::term_page(&reception.api_state.database, filter, after, PAGE).await?;
     // Without them a gap is bounded by the beginning of its term.
-    let replicas = Replicas::of(&reception.api_state.database).await.unwrap_or_default();
+    let replicas = Replicas::of(&page_state.api_state.database).await.unwrap_or_default();
     let replicas = replicas.all();
     let body = html! {
         @if let Some(epoch) = filter.epoch {

@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::Reception;
+use super::PageState;
 use super::fields::Fields;
 use super::parts::text;
 use crate::configured::nearest;
 
 /// Says where the settings have no channel of the name that is filtered by, and which name may be meant.
-pub(super) fn unknown_channel(reception: &Reception, path: &str, asked: &Fields) -> Markup {
-    let configured = reception.api_state.configured.current();
+pub(super) fn unknown_channel(page_state: &PageState, path: &str, asked: &Fields) -> Markup {
+    let configured = page_state.api_state.configured.current();
     let unknown = asked.get("channel").filter(|name| !configured.channels.contains_key(*name));
     let meant = unknown.and_then(|name| nearest(name, configured.channels.keys().map(String::as_str)));
     html! {

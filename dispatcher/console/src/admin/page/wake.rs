@@ -9,7 +9,7 @@ use super::fields::{NoFields, Sent};
 use super::frame::Content;
 use super::parts::Tone;
 use super::visit::Visit;
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::wake::{WhoWoke, Woken};
 use crate::admin::api::{Problem, wake as api};
 
@@ -24,12 +24,12 @@ pub(super) fn poll_now(visit: &Visit) -> Markup {
 }
 
 pub(super) async fn wake(
-    State(reception): State<Reception>,
+    State(page_state): State<PageState>,
     visit: Visit,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let NoFields {} = sent.among(&["by"], false).read()?;
-    let Json(Woken { woken }) = api::wake(State(reception.api_state)).await?;
+    let Json(Woken { woken }) = api::wake(State(page_state.api_state)).await?;
     let (tone, words) = said(woken);
     let body = html! {
         p class={ "note " (tone.class()) } role="status" { (words) }

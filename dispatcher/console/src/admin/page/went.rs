@@ -6,7 +6,7 @@ use outbox_schema::MessageId;
 use outbox_store::Status;
 
 use super::parts::{Tone, message, state};
-use super::{Reception, paths};
+use super::{PageState, paths};
 use crate::admin::api::Problem;
 
 /// The most messages that are named.
@@ -15,14 +15,14 @@ const NAMED: usize = 10;
 /// The section with the first messages that the operation sent, as they are now. It asks for itself again, where a script runs.
 /// Nothing where the operation sent none.
 pub(super) async fn how_they_went(
-    reception: &Reception,
+    page_state: &PageState,
     done: Option<&Outcome>,
     keeps_up: bool,
 ) -> Result<Markup, Problem> {
     let Some(done) = done else { return Ok(html! {}) };
     let ids: Vec<_> = done.first.iter().map(|sent| sent.id).take(NAMED).collect();
     let Some(operation) = done.audit_id.filter(|_| !ids.is_empty()) else { return Ok(html! {}) };
-    let database = &reception.api_state.database;
+    let database = &page_state.api_state.database;
     let now = outbox_desk::summaries(database, &ids).await?;
     // Without a row there is no page to ask.
     let keeps_up = keeps_up && outbox_desk::operation(database, operation).await?.is_some();

@@ -24,7 +24,7 @@ const NAME_CHARS: usize = 200;
 
 /// What the pages need to answer.
 #[derive(Clone)]
-pub(crate) struct Reception {
+pub(crate) struct PageState {
     pub(super) api_state: ApiState,
     pub(super) shown: ListenerSources,
     pub(super) standings: Standings,
@@ -39,8 +39,8 @@ pub(crate) struct Reception {
     pub(super) past: PastSearches,
 }
 
-impl Reception {
-    /// A reception before this api_state.
+impl PageState {
+    /// The state of the pages, over that of the API.
     pub(crate) fn new(
         api_state: ApiState,
         shown: ListenerSources,
