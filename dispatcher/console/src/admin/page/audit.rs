@@ -15,8 +15,8 @@ use super::parts::{
     TIMES, empty, filter, filter_choice, filter_text, message, more_filters, nothing, number, pages, stacked, text,
     text_if, time,
 };
+use super::request_context::RequestContext;
 use super::tables::{PAGE, Row, Shape};
-use super::visit::Visit;
 use super::{PageState, paths};
 use crate::admin::api::Problem;
 
@@ -25,25 +25,25 @@ const PATH: &str = "/audit";
 
 pub(super) async fn list(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let above = filter(PATH, &asked, &fields(&asked));
     let meant = match with_id(&page_state, &asked).await {
         Ok(meant) => meant,
-        Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
+        Err(problem) => return Ok(context.misunderstood("Audit", above, &problem)),
     };
     let (filter, after) = match meant.of_list::<AuditFilter, _>() {
         Ok(read) => read,
-        Err(problem) => return Ok(visit.misunderstood("Audit", above, &problem)),
+        Err(problem) => return Ok(context.misunderstood("Audit", above, &problem)),
     };
-    let page = visit.redaction.of_audit(outbox_desk::audits(&reception.api_state.database, &filter, after, PAGE).await?);
+    let page = context.redaction.of_audit(outbox_desk::audits(&reception.api_state.database, &filter, after, PAGE).await?);
     let spent = Spent::of(&page_state, &page.entries).await;
     let body = html! {
         @if page.entries.is_empty() {
             (empty(if asked.filter().is_empty() { "Nobody has changed anything by hand." } else { "No entry meets the filter." }))
         } @else {
-            (stacked("Audit", ["Entry", "When", "Who", "What", "Of", "Why", "Details"], page.entries.iter().map(|entry| row(&visit, entry, &spent))))
+            (stacked("Audit", ["Entry", "When", "Who", "What", "Of", "Why", "Details"], page.entries.iter().map(|entry| row(&context, entry, &spent))))
         }
         @if page.next.is_some() && page.entries.len() < PAGE as usize {
             p.hint { (number(LOOKED_AT)) " entries were looked at, with those of each message of a change, and there are more." }
@@ -51,7 +51,7 @@ pub(super) async fn list(
         (pages(PATH, &asked, page.next.as_ref()))
         @if !page.entries.is_empty() { (links(PATH, &meant)) }
     };
-    Ok(visit.page(&Content::live("Audit", above, body)))
+    Ok(context.page(&Content::live("Audit", above, body)))
 }
 
 /// The fields with the id of the message, where they name it by its idempotency key.
@@ -145,7 +145,7 @@ fn named_in(entry: &AuditEntry, field: &str) -> Option<serde_json::Value> {
     details.get_mut(field).map(serde_json::Value::take)
 }
 
-fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Row {
+fn row(context: &RequestContext, listed: &ListedAudit, spent: &Spent) -> Row {
     let entry = &listed.entry;
     // An undo needs the id of the whole operation.
     let operation = entry.part_of.unwrap_or(entry.id);
@@ -153,7 +153,7 @@ fn row(visit: &Visit, listed: &ListedAudit, spent: &Spent) -> Row {
         html! { @if is_of_many(listed) { a href=(paths::operation(operation)) { (operation) } } @else { (operation) } };
     let what = html! {
         (text(&entry.action))
-        @if visit.operates() && spent.leaves(&entry.action, operation) {
+        @if context.operates() && spent.leaves(&entry.action, operation) {
             " " a href={ "/redrives/" (operation) "/undo" } { "take back…" }
         }
     };

@@ -9,8 +9,8 @@ use super::fields::Asked;
 use super::frame::Content;
 use super::links::prose;
 use super::parts::{Tone, stacked, state, text};
+use super::request_context::RequestContext;
 use super::tables::Row;
-use super::visit::Visit;
 use crate::admin::api::{CheckQuery, Problem};
 use crate::check::{CheckReport, Finding, FindingVerdict};
 
@@ -22,12 +22,12 @@ const STRICT: &str = "/check?strict=true";
 
 pub(super) async fn show(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let CheckQuery { strict } = match asked.read() {
         Ok(asked) => asked,
-        Err(refused) => return Ok(visit.misunderstood("Check", html! {}, &refused)),
+        Err(refused) => return Ok(context.misunderstood("Check", html! {}, &refused)),
     };
     let report = page_state.api_state.check(strict).await;
     let body = html! {
@@ -41,7 +41,7 @@ pub(super) async fn show(
         p { (report.crash.in_words()) }
         p { a href=(if strict { STRICT } else { PATH }) { "Check again" } span.hint { " A check is reused for ten seconds." } }
     };
-    Ok(visit.page(&Content::still("Check", body)))
+    Ok(context.page(&Content::still("Check", body)))
 }
 
 /// The result as a line above the findings.

@@ -19,11 +19,11 @@ use super::parts::{
     self, TIMES, count, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, stacked,
     table, text, text_if, time,
 };
+use super::request_context::RequestContext;
 use super::searches::{FORM_PATIENCE, Found, under_way};
 use super::selected::{Choice, ID, MESSAGES, named, to_select};
 use super::tables::{PAGE, Row, Shape};
 use super::unknown_channel::unknown_channel;
-use super::visit::Visit;
 use super::{PageState, paths};
 use crate::admin::api::{Kind, Problem};
 
@@ -32,13 +32,13 @@ pub(super) const ALL: &str = "all";
 
 pub(super) async fn list(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let above = filter(paths::DEAD_LETTERS, &asked, &fields(&asked));
     let (filter, after) = match asked.of_list::<DeadLetterFilter, Cursor>() {
         Ok(read) => read,
-        Err(problem) => return Ok(visit.misunderstood("Dead letters", above, &problem)),
+        Err(problem) => return Ok(context.misunderstood("Dead letters", above, &problem)),
     };
     let (database, halting) =
         (page_state.api_state.database.clone(), page_state.api_state.configured.current().halting());
@@ -51,11 +51,11 @@ pub(super) async fn list(
         Ok(Arc::new(Shown { groups, examples, deaths, letters }))
     };
     let Some((found, age)) = page_state.dead_letters.find(asked.at(paths::DEAD_LETTERS), search).await else {
-        return Ok(visit.page(&Content::live("Dead letters", above, under_way(&asked.at(paths::DEAD_LETTERS)))));
+        return Ok(context.page(&Content::live("Dead letters", above, under_way(&asked.at(paths::DEAD_LETTERS)))));
     };
     let shown = &*found?;
     let Shown { groups, letters, .. } = shown;
-    let above = html! { (above) @if visit.operates() && !groups.is_empty() { (actions(&asked.filter())) } };
+    let above = html! { (above) @if context.operates() && !groups.is_empty() { (actions(&asked.filter())) } };
     let body = html! {
         (by_cause(shown, &asked))
         @if groups.is_empty() { (unknown_channel(&page_state, paths::DEAD_LETTERS, &asked)) }
@@ -64,13 +64,13 @@ pub(super) async fn list(
             @if !page.letters.is_empty() {
                 section {
                     h2 { "Letters" }
-                    (table_of(page, visit.operates()))
+                    (table_of(page, context.operates()))
                     (pages(paths::DEAD_LETTERS, &asked, page.next.as_ref()))
                 }
             }
         }
     };
-    Ok(visit.page(&Content::live("Dead letters", above, body)))
+    Ok(context.page(&Content::live("Dead letters", above, body)))
 }
 
 /// The most causes whose examples are read.

@@ -16,8 +16,8 @@ use super::links::destination;
 use super::parts::{
     Tone, count, empty, facts, lead_to, length, moment, nothing, number, pages, state, table, text, text_if, time,
 };
+use super::request_context::RequestContext;
 use super::tables::{Row, Shape};
-use super::visit::Visit;
 use super::{PageState, paths};
 use crate::admin::api::extract::Body;
 use crate::admin::api::{PauseBody, Problem, destinations as api};
@@ -55,19 +55,19 @@ struct Listed {
 
 pub(super) async fn list(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     if let Some(name) = asked.get(NAME) {
         return match asked.among(&[NAME], false).read() {
-            Ok(NoFields {}) => one(&page_state, &visit, &api::meant(&page_state.api_state, name.trim())).await,
-            Err(refused) => Ok(visit.misunderstood("Destination", html! {}, &refused)),
+            Ok(NoFields {}) => one(&page_state, &context, &api::meant(&page_state.api_state, name.trim())).await,
+            Err(refused) => Ok(context.misunderstood("Destination", html! {}, &refused)),
         };
     }
     // How many destinations the pages before had: a destination may leave the list meanwhile.
     let (Listed { all }, before) = match asked.of_list::<Listed, usize>() {
         Ok(read) => read,
-        Err(refused) => return Ok(visit.misunderstood("Destinations", html! {}, &refused)),
+        Err(refused) => return Ok(context.misunderstood("Destinations", html! {}, &refused)),
     };
     let entries = page_state.api_state.database.destinations(all).await?;
     let seen = page_state.shown.destinations.seen();
@@ -76,14 +76,14 @@ pub(super) async fn list(
             @if all { "Every destination of which the database keeps something, and those in use. " a href=(paths::DESTINATIONS) { "Only those that hold messages up" } }
             @else { "Destinations and channels that hold messages up. " a href=(Fields::default().with("all", "true").at(paths::DESTINATIONS)) { "All that are known" } }
         }
-        @if visit.operates() { div.actions { details { summary.button { "Pause a destination" } (pause_fields(&visit, None)) } } }
+        @if context.operates() { div.actions { details { summary.button { "Pause a destination" } (pause_fields(&context, None)) } } }
     };
     let rows = rows(entries, seen.as_deref(), all);
     let body = html! {
-        (table_of(&visit, &asked, &rows, before.unwrap_or_default()))
+        (table_of(&context, &asked, &rows, before.unwrap_or_default()))
         (who_knows(seen.is_some()))
     };
-    Ok(visit.page(&Content::live("Destinations", above, body)))
+    Ok(context.page(&Content::live("Destinations", above, body)))
 }
 
 /// A destination, as the database and its poller know it.
@@ -126,7 +126,7 @@ fn rows(entries: Vec<DestinationEntry>, seen: Option<&[DestinationNow]>, all: bo
     rows
 }
 
-fn table_of(visit: &Visit, asked: &Fields, rows: &BTreeMap<String, Line>, before: usize) -> Markup {
+fn table_of(context: &RequestContext, asked: &Fields, rows: &BTreeMap<String, Line>, before: usize) -> Markup {
     let mut heading = vec![
         "Destination",
         "State",
@@ -139,7 +139,7 @@ fn table_of(visit: &Visit, asked: &Fields, rows: &BTreeMap<String, Line>, before
         "Oldest",
         "Why",
     ];
-    if visit.operates() {
+    if context.operates() {
         heading.push("Change");
     }
     let next = before.saturating_add(MOST);
@@ -147,14 +147,14 @@ fn table_of(visit: &Visit, asked: &Fields, rows: &BTreeMap<String, Line>, before
     listed.sort_by_key(|(_, it)| it.place());
     html! {
         @if rows.is_empty() { (empty("Nothing holds messages up.")) } @else {
-            (table("Destinations", heading, listed.into_iter().skip(before).take(MOST).map(|(name, it)| row(visit, name, it))))
+            (table("Destinations", heading, listed.into_iter().skip(before).take(MOST).map(|(name, it)| row(context, name, it))))
         }
         @if rows.len() > MOST { p.hint { (number(rows.len())) " in all." } }
         (pages(paths::DESTINATIONS, asked, (next < rows.len()).then_some(&next)))
     }
 }
 
-fn row(visit: &Visit, name: &str, it: &Line) -> Row {
+fn row(context: &RequestContext, name: &str, it: &Line) -> Row {
     let (Line { entry, now }, held) = (it, it.held());
     let number_of = |of: fn(&DestinationEntry) -> i64| count(entry.as_ref().map(of));
     let row = Row::of_shape(Shape::Name, destination(name))
@@ -167,7 +167,7 @@ fn row(visit: &Visit, name: &str, it: &Line) -> Row {
         .number(number_of(|entry| entry.waiting))
         .number(length(entry.as_ref().and_then(|entry| entry.oldest_ms)))
         .shaped(Shape::Long, text_if(entry.as_ref().and_then(|entry| entry.reason.as_deref())));
-    if visit.operates() { row.cell(resume_form(visit, entry.as_ref())) } else { row }
+    if context.operates() { row.cell(resume_form(context, entry.as_ref())) } else { row }
 }
 
 /// The state in words, and who made it so.
@@ -198,14 +198,14 @@ fn who_knows(polls: bool) -> Markup {
     }
 }
 
-fn resume_form(visit: &Visit, entry: Option<&DestinationEntry>) -> Markup {
+fn resume_form(context: &RequestContext, entry: Option<&DestinationEntry>) -> Markup {
     let held = entry.filter(|entry| entry.held != HeldUp::Open || entry.waiting > 0);
     html! {
         @if let Some(entry) = held {
             form method="post" action={ (paths::DESTINATIONS) "/resume" } {
-                (visit.token())
+                (context.token())
                 input type="hidden" name="destination" value=(entry.destination);
-                input type="hidden" name="by" value=(visit.session.name);
+                input type="hidden" name="by" value=(context.session.name);
                 button type="submit" aria-label={ "Resume " (text(&entry.destination)) } { "Resume" }
             }
         }
@@ -213,16 +213,16 @@ fn resume_form(visit: &Visit, entry: Option<&DestinationEntry>) -> Markup {
 }
 
 /// The page of one destination or channel.
-async fn one(page_state: &PageState, visit: &Visit, name: &str) -> Result<Response, Problem> {
+async fn one(page_state: &PageState, context: &RequestContext, name: &str) -> Result<Response, Problem> {
     let entry = outbox_desk::destination(&reception.api_state.database, name).await?;
     let (polls, now) = (page_state.shown.destinations.polls(), page_state.shown.destinations.of(name));
     let of = name.to_owned();
     let waiting = page_state.api_state.schedule.ask(move |schedule| schedule.waiting_for(&of)).await;
     let above = html! {
-        @if visit.operates() {
+        @if context.operates() {
             div.actions {
-                (resume_form(visit, Some(&entry)))
-                details { summary.button { "Pause it" } (pause_fields(visit, Some(name))) }
+                (resume_form(context, Some(&entry)))
+                details { summary.button { "Pause it" } (pause_fields(context, Some(name))) }
             }
         }
     };
@@ -236,7 +236,7 @@ async fn one(page_state: &PageState, visit: &Visit, name: &str) -> Result<Respon
         (who_knows(polls))
         p { a href=(messages("PENDING")) { "Its messages that wait" } " · " a href=(messages("DEAD")) { "Its dead letters" } " · " a href=(paths::DESTINATIONS) { "All destinations" } }
     };
-    Ok(visit.page(&Content::live(format!("Destination {}", in_one_line(name)), above, body)))
+    Ok(context.page(&Content::live(format!("Destination {}", in_one_line(name)), above, body)))
 }
 
 fn known_of(
@@ -320,10 +320,10 @@ fn until(held: &HeldUp) -> Markup {
 }
 
 /// `named` is the destination, where the form is on its page.
-fn pause_fields(visit: &Visit, named: Option<&str>) -> Markup {
+fn pause_fields(context: &RequestContext, named: Option<&str>) -> Markup {
     html! {
         form.change method="post" action={ (paths::DESTINATIONS) "/pause" } {
-            (visit.token())
+            (context.token())
             p { "It takes nothing until the pause ends. Messages in flight go on." }
             label {
                 span { "Destination" span.hint { "a URL, or a channel" } }
@@ -333,7 +333,7 @@ fn pause_fields(visit: &Visit, named: Option<&str>) -> Markup {
                 span { "For" span.hint { "as 2h; empty: until somebody resumes it" } }
                 input type="text" name="for" autocomplete="off";
             }
-            (visit.author_fields(true, &Fields::default()))
+            (context.author_fields(true, &Fields::default()))
             button.main type="submit" { "Pause it" }
         }
     }

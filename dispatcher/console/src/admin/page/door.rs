@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
+use super::request_context::{RequestContext, TOKEN_FIELD};
 use super::session::{Sealed, Session};
-use super::visit::{TOKEN_FIELD, Visit};
 use super::{PageState, frame, paths};
 use crate::admin::access::{ANOTHER_NAME, Role, names_this_machine};
 use crate::admin::api::{Kind, PREFIX, Problem};
@@ -60,25 +60,25 @@ pub(super) async fn receive(State(page_state): State<PageState>, mut request: Re
         Some(sealed) => (sealed, false),
         None => (seal.seal(Session::new((!tokens.needed()).then_some(Role::Operate), "")), true),
     };
-    let visit = page_state.visit(&sealed, &request);
-    request.extensions_mut().insert(visit.clone());
-    if let Some(role) = visit.session.role {
+    let context = page_state.context(&sealed, &request);
+    request.extensions_mut().insert(context.clone());
+    if let Some(role) = context.session.role {
         request.extensions_mut().insert(role);
     }
     let answer = if !tokens.needed() && !names_this_machine(request.headers()) {
         Problem::new(Kind::NotAllowed, ANOTHER_NAME).into_response()
     } else if request.method() == Method::GET || request.method() == Method::HEAD {
         next.run(request).await
-    } else if visit.session.role.is_none() && request.uri().path() != paths::SIGN_IN {
+    } else if context.session.role.is_none() && request.uri().path() != paths::SIGN_IN {
         // Its form is not even read: the place of the connection is for somebody else.
         Problem::new(Kind::NoToken, "sign in first").into_response()
     } else {
-        match with_its_form(&page_state, &sealed, &visit, request).await {
+        match with_its_form(&page_state, &sealed, &context, request).await {
             Ok(request) => next.run(request).await,
             Err(problem) => problem.into_response(),
         }
     };
-    let mut response = in_its_form(&visit, answer);
+    let mut response = in_its_form(&context, answer);
     let cookie = match response.extensions_mut().remove::<Cookie>() {
         Some(Cookie::Begin(session)) => seal.cookie(&seal.seal(session), over_tls),
         Some(Cookie::End) => seal.no_cookie(over_tls),
@@ -103,18 +103,18 @@ pub(crate) async fn receive_strays(State(page_state): State<PageState>, request:
         let role = (!page_state.tokens.current().needed()).then_some(Role::Operate);
         seal.seal(Session::new(role, ""))
     });
-    let visit = page_state.visit(&sealed, &request);
+    let context = page_state.context(&sealed, &request);
     let mut answer = next.run(request).await;
     let Some(problem) = answer.extensions_mut().remove::<Problem>() else { return answer };
     let problem = if problem.status == StatusCode::METHOD_NOT_ALLOWED.as_u16() {
         Problem { detail: ONLY_A_FORM.to_owned(), ..problem }
-    } else if problem.kind == Kind::NoToken && visit.session.role.is_some() {
+    } else if problem.kind == Kind::NoToken && context.session.role.is_some() {
         // A session opens the pages only, and this is none.
         Problem::new(Kind::NotThere, NO_PAGE)
     } else {
         problem
     };
-    let mut page = in_its_form(&visit, problem.into_response());
+    let mut page = in_its_form(&context, problem.into_response());
     page.headers_mut().extend(HEADERS);
     page
 }
@@ -132,25 +132,25 @@ pub(super) fn accepts_pages(headers: &HeaderMap) -> bool {
 }
 
 /// The one place where what went wrong becomes a page. Who has to sign in first is led there.
-fn in_its_form(visit: &Visit, mut response: Response) -> Response {
+fn in_its_form(context: &RequestContext, mut response: Response) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
-    if problem.kind == Kind::NoToken && visit.session.role.is_none() {
-        let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("to", &visit.back).finish();
+    if problem.kind == Kind::NoToken && context.session.role.is_none() {
+        let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("to", &context.back).finish();
         return Redirect::to(&format!("{}?{query}", paths::SIGN_IN)).into_response();
     }
     let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, frame::problem(visit, &problem)).into_response()
+    (status, frame::problem(context, &problem)).into_response()
 }
 
-pub(super) async fn require_read(visit: Visit, request: Request, next: Next) -> Response {
-    match visit.session.role {
+pub(super) async fn require_read(context: RequestContext, request: Request, next: Next) -> Response {
+    match context.session.role {
         Some(Role::Read | Role::Operate) => next.run(request).await,
         Some(Role::Metrics) | None => Problem::new(Kind::NoToken, "sign in first").into_response(),
     }
 }
 
-pub(super) async fn require_operate(visit: Visit, request: Request, next: Next) -> Response {
-    match (visit.session.role, visit.require_operate()) {
+pub(super) async fn require_operate(context: RequestContext, request: Request, next: Next) -> Response {
+    match (context.session.role, context.require_operate()) {
         (None, _) => Problem::new(Kind::NoToken, "sign in first").into_response(),
         (Some(_), Ok(())) => next.run(request).await,
         (Some(_), Err(problem)) => problem.into_response(),
@@ -162,7 +162,7 @@ pub(super) async fn require_operate(visit: Visit, request: Request, next: Next) 
 async fn with_its_form(
     page_state: &PageState,
     sealed: &Sealed,
-    visit: &Visit,
+    context: &RequestContext,
     request: Request,
 ) -> Result<Request, Problem> {
     let refused = |why: &str| Problem::new(Kind::NotAllowed, why);
@@ -173,8 +173,8 @@ async fn with_its_form(
     }
     let (parts, body) = request.into_parts();
     // Nobody who has not signed in makes the process keep much.
-    let most = if visit.operates() { FORM_BYTES } else { SMALL_FORM_BYTES };
-    let patience = if visit.operates() { FORM_PATIENCE } else { SMALL_FORM_PATIENCE };
+    let most = if context.operates() { FORM_BYTES } else { SMALL_FORM_BYTES };
+    let patience = if context.operates() { FORM_PATIENCE } else { SMALL_FORM_PATIENCE };
     let body = tokio::time::timeout(patience, to_bytes(body, most)).await;
     let Ok(Ok(body)) = body else {
         return Err(Problem::new(Kind::BadRequest, "the form is too large, or did not come whole in time"));

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::PageState;
 use super::fields::Asked;
 use super::links::MOST;
-use super::visit::Visit;
+use super::request_context::RequestContext;
 use crate::admin::api::{Kind, Problem};
 use crate::text::visible;
 
@@ -31,12 +31,12 @@ pub(super) enum Format {
 
 pub(super) async fn audit(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     format: Result<Path<Format>, PathRejection>,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let (Path(format), filter): (_, AuditFilter) = (format?, asked.read()?);
-    let (database, redaction) = (page_state.api_state.database, visit.redaction);
+    let (database, redaction) = (page_state.api_state.database, context.redaction);
     let entries = all(|after| {
         let (database, filter) = (database.clone(), filter.clone());
         async move {

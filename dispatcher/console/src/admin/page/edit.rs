@@ -16,7 +16,7 @@ use super::PageState;
 use super::fields::{AUTHOR, Fields, Plain, Sent};
 use super::frame::{Content, wrong};
 use super::parts::{difference, lead_to};
-use super::visit::Visit;
+use super::request_context::RequestContext;
 use crate::admin::api::extract::Id;
 use crate::admin::api::{Kind, Problem};
 use crate::edit::{Unplanned, differs, indented};
@@ -48,11 +48,11 @@ struct Edit {
 
 pub(super) async fn form(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Id(id): Id,
     _: Plain,
 ) -> Result<Response, Problem> {
-    visit.require_operate()?;
+    context.require_operate()?;
     let (message, payload) = dead(&page_state, id).await?;
     let HeadersBefore { texts, .. } = HeadersBefore::of(message.headers.as_deref());
     let headers: Vec<_> = texts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
@@ -63,13 +63,13 @@ pub(super) async fn form(
         payload: in_lines(&payload),
         ..Edit::default()
     };
-    Ok(shown(&visit, id, (&edit, &Fields::default()), &html! {}))
+    Ok(shown(&context, id, (&edit, &Fields::default()), &html! {}))
 }
 
 /// Shows the difference, and once it was seen, writes the edit.
 pub(super) async fn edit(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
@@ -78,7 +78,7 @@ pub(super) async fn edit(
     let revised = match revised(&page_state, &message, &payload, &edit) {
         Ok(revised) => revised,
         Err(problem) => {
-            let page = shown(&visit, id, (&edit, &sent), &wrong(&problem));
+            let page = shown(&context, id, (&edit, &sent), &wrong(&problem));
             return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
         }
     };
@@ -100,14 +100,14 @@ pub(super) async fn edit(
                     " idempotency key and stays a dead letter: redrive it afterwards. The audit keeps what is overwritten."
                 }
                 form.change method="post" action={ "/messages/" (id) "/edit" } {
-                    (visit.token())
+                    (context.token())
                     (sent.with("write", "yes").hidden())
                     button.main type="submit" { "Write this edit" }
                 }
             }
         }
     };
-    Ok(shown(&visit, id, (&edit, &sent), &seen))
+    Ok(shown(&context, id, (&edit, &sent), &seen))
 }
 
 /// The dead letter, and its payload.
@@ -166,11 +166,11 @@ fn in_lines(payload: &str) -> String {
     lines
 }
 
-fn shown(visit: &Visit, id: i64, (edit, sent): (&Edit, &Fields), result: &Markup) -> Response {
+fn shown(context: &RequestContext, id: i64, (edit, sent): (&Edit, &Fields), result: &Markup) -> Response {
     let body = html! {
         (result)
         form.change.edit method="post" action={ "/messages/" (id) "/edit" } {
-            (visit.token())
+            (context.token())
             input type="hidden" name="revision" value=(edit.revision);
             label { span { "Target" } input type="text" name="target" value=(edit.target) required autocomplete="off" spellcheck="false"; }
             label {
@@ -185,12 +185,12 @@ fn shown(visit: &Visit, id: i64, (edit, sent): (&Edit, &Fields), result: &Markup
                 input type="checkbox" name="keep_key" value="yes" checked[edit.keep_key.is_some()];
                 span { "Keep the idempotency key, so that receivers recognise the message. Only where the payload stays the same." }
             }
-            (visit.author_fields(false, sent))
+            (context.author_fields(false, sent))
             button.main type="submit" { "Show the difference" }
         }
         p { a href={ "/messages/" (id) } { "Back to the message" } }
     };
-    visit.page(&Content::still(format!("Edit message {id}"), body))
+    context.page(&Content::still(format!("Edit message {id}"), body))
 }
 
 #[cfg(test)]

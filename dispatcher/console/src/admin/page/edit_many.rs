@@ -16,8 +16,8 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
 use super::ordered::{besides, ordered};
 use super::parts::{difference, looked_before, message, number};
+use super::request_context::RequestContext;
 use super::searches::{Found, not_counted};
-use super::visit::Visit;
 use super::{PageState, paths, selected};
 use crate::admin::api::dead_letters::{examined, examined_in};
 use crate::admin::api::{Kind, Problem};
@@ -76,10 +76,10 @@ fn filter_in(fields: &Fields) -> Fields {
 
 pub(super) async fn form(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    visit.require_operate()?;
+    context.require_operate()?;
     let asked = selected::meant(&asked)?;
     let filter = filter_in(&asked);
     let selection = selection(&filter, &Fields::default().with(ALL, "yes"))?;
@@ -89,7 +89,7 @@ pub(super) async fn form(
         Ok(None) if asked.has(LOOKS) => html! { p.note.warning role="alert" { "Say what to change." } },
         Ok(None) => html! {},
         Err(problem) => wrong(&problem),
-        Ok(Some(of_any)) => looked_at(&page_state, &visit, &asked, (&selection, found.as_ref()), of_any).await?,
+        Ok(Some(of_any)) => looked_at(&page_state, &context, &asked, (&selection, found.as_ref()), of_any).await?,
     };
     let body = html! {
         @if let Some((shown, _)) = &found {
@@ -100,13 +100,13 @@ pub(super) async fn form(
         @if let Some((shown, age)) = &found { (by_cause(shown, &filter)) (looked_before(*age)) }
         (back(&filter))
     };
-    Ok(visit.page(&Content::still("Edit dead letters", body)))
+    Ok(context.page(&Content::still("Edit dead letters", body)))
 }
 
 /// The difference in the first of the letters, or what is wrong with the change. Nothing where the letters are counted still.
 async fn looked_at(
     page_state: &PageState,
-    visit: &Visit,
+    context: &RequestContext,
     asked: &Fields,
     (selection, found): (&Selection, Option<&Found<Arc<Shown>>>),
     of_any: ContentEdit,
@@ -118,7 +118,7 @@ async fn looked_at(
     }
     let wanted = Wanted { payload: None, of_any };
     let plans = wanted.first(&page_state.api_state.database, selection, &shown.groups, SHOWN).await?;
-    Ok(seen(visit, asked, &plans, &counted(&shown.groups)))
+    Ok(seen(context, asked, &plans, &counted(&shown.groups)))
 }
 
 fn change_fields(asked: &Fields, filter: &Fields) -> Markup {
@@ -154,7 +154,7 @@ fn change_fields(asked: &Fields, filter: &Fields) -> Markup {
     }
 }
 
-fn seen(visit: &Visit, asked: &Fields, plans: &[Planned], of: &str) -> Markup {
+fn seen(context: &RequestContext, asked: &Fields, plans: &[Planned], of: &str) -> Markup {
     html! {
         section {
             h2 { "What would be different" }
@@ -166,10 +166,10 @@ fn seen(visit: &Visit, asked: &Fields, plans: &[Planned], of: &str) -> Markup {
                     (difference(&plan.difference))
                 }
                 form.change method="post" action={ (paths::DEAD_LETTERS) "/edit" } {
-                    (visit.token())
+                    (context.token())
                     (asked.among(&CHANGE, true).hidden())
                     (meant(&filter_in(asked)))
-                    (visit.author_fields(false, &Fields::default()))
+                    (context.author_fields(false, &Fields::default()))
                     button.main type="submit" { "Write this, and the like to the others of " (of) }
                 }
             }
@@ -179,7 +179,7 @@ fn seen(visit: &Visit, asked: &Fields, plans: &[Planned], of: &str) -> Markup {
 
 pub(super) async fn edit(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let filter = filter_in(&sent);
@@ -192,7 +192,7 @@ pub(super) async fn edit(
         Ok(done) => done,
         Err(elsewhere) => return Ok(elsewhere),
     };
-    Ok(visit.page(&Content::still("Edited", edited(&done, &filter, keeps_keys))))
+    Ok(context.page(&Content::still("Edited", edited(&done, &filter, keeps_keys))))
 }
 
 fn edited(done: &Outcome, filter: &Fields, keeps_keys: bool) -> Markup {

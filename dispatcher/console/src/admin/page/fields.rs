@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::form_urlencoded::{Serializer, parse};
 
-use super::visit::{TOKEN_FIELD, Visit};
+use super::request_context::{RequestContext, TOKEN_FIELD};
 use crate::admin::api::extract::parameters;
 use crate::admin::api::requests::Through;
 use crate::admin::api::{Authored, Problem};
@@ -160,7 +160,7 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
-        let named = request.extensions().get::<Visit>().and_then(|visit| visit.named.clone());
+        let named = request.extensions().get::<RequestContext>().and_then(|context| context.named.clone());
         let body = Bytes::from_request(request, state).await.map_err(IntoResponse::into_response)?;
         // A browser ends lines as HTTP does: https://html.spec.whatwg.org/#constructing-the-form-data-set
         let fields = Fields::of(&body).among(&[TOKEN_FIELD], false);

@@ -10,8 +10,8 @@ use super::charts::Chart;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::parts::{Tone, clock, empty, length, nothing, number, table, text};
+use super::request_context::RequestContext;
 use super::tables::{Row, Shape};
-use super::visit::Visit;
 use crate::admin::api::Problem;
 use crate::text::{span, to_the_second};
 
@@ -177,12 +177,12 @@ pub(super) fn within(ms: Option<u64>) -> String {
 /// The page: one channel, or all channels without charts.
 pub(super) async fn show(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let filter: FiguresFilter = match asked.read() {
         Ok(filter) => filter,
-        Err(refused) => return Ok(visit.misunderstood("Figures", html! {}, &refused)),
+        Err(refused) => return Ok(context.misunderstood("Figures", html! {}, &refused)),
     };
     let series = page_state.figures.of(&page_state.api_state, filter.span).await?;
     let body = match &filter.channel {
@@ -197,7 +197,7 @@ pub(super) async fn show(
         (spans(PATH, &asked, filter.span))
     };
     let title = filter.channel.as_ref().map_or_else(|| "Figures".to_owned(), |name| format!("Figures of {name}"));
-    Ok(visit.page(&Content::live(title, above, body)))
+    Ok(context.page(&Content::live(title, above, body)))
 }
 
 const COLUMNS: [&str; 8] =

@@ -7,7 +7,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::assets::{ICON, OWN_SCRIPT, SCRIPT, STYLE};
 use super::fields::Fields;
 use super::links::prose;
-use super::visit::{TOKEN_FIELD, Visit};
+use super::request_context::{RequestContext, TOKEN_FIELD};
 use crate::admin::api::Problem;
 use crate::text::visible;
 
@@ -57,7 +57,7 @@ impl Content {
     }
 }
 
-impl Visit {
+impl RequestContext {
     /// The whole page.
     ///
     /// What rows say is in it, and rows are written by strangers. The templates escape each text; here, at last, what would deceive
@@ -183,12 +183,12 @@ fn is_at(at: &str, path: &str) -> bool {
 }
 
 /// The page of a problem.
-pub(super) fn problem(visit: &Visit, problem: &Problem) -> Response {
+pub(super) fn problem(context: &RequestContext, problem: &Problem) -> Response {
     let body = html! {
         (wrong(problem))
         p { a href="/" { "To the overview" } }
     };
-    visit.page(&Content::still(problem.title.clone(), body))
+    context.page(&Content::still(problem.title.clone(), body))
 }
 
 /// What went wrong, within a page.

@@ -11,9 +11,9 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::links::links;
 use super::parts::{self, empty, filter, filter_text, lead_to, number, pages, table, text, text_if, time};
+use super::request_context::RequestContext;
 use super::selected::{Boxes, SELECTED, to_select};
 use super::tables::{PAGE, Row, Shape};
-use super::visit::Visit;
 use crate::admin::api::{InvalidTargetFilter, Kind, Problem};
 
 /// Where the list is.
@@ -31,7 +31,7 @@ pub(super) fn selection(asked: &Fields) -> Result<InvalidTargetSelection, Proble
 
 pub(super) async fn list(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let above = html! {
@@ -42,23 +42,23 @@ pub(super) async fn list(
     let read = TARGETS.selected(&asked).and_then(|filter| Ok((selection(&filter)?, after?, filter)));
     let (selection, after, meant) = match read {
         Ok(read) => read,
-        Err(problem) => return Ok(visit.misunderstood("Invalid targets", above, &problem)),
+        Err(problem) => return Ok(context.misunderstood("Invalid targets", above, &problem)),
     };
     let asked = asked.among(&[SELECTED], false);
     let page = page_state.api_state.database.invalid_targets(&selection, after, PAGE).await?;
     let above = html! {
         (above)
-        @if visit.operates() && page.total > 0 { (clear_fields(&visit, &meant, page.total)) }
+        @if context.operates() && page.total > 0 { (clear_fields(&context, &meant, page.total)) }
     };
     let body = html! {
         @if page.targets.is_empty() { (empty("No target is known to be gone.")) } @else {
-            (table_of(&page.targets, &meant, visit.operates()))
+            (table_of(&page.targets, &meant, context.operates()))
             p.hint { (number(page.total)) " in all." }
         }
         (pages(PATH, &asked, page.next.as_ref()))
         @if !page.targets.is_empty() { (links(PATH, &meant)) }
     };
-    Ok(visit.page(&Content::live("Invalid targets", above, body)))
+    Ok(context.page(&Content::live("Invalid targets", above, body)))
 }
 
 fn fields(asked: &Fields) -> Markup {
@@ -88,16 +88,16 @@ fn row(target: &InvalidTarget) -> Row {
         .cell(time(&target.observed_at))
 }
 
-fn clear_fields(visit: &Visit, filter: &Fields, total: i64) -> Markup {
+fn clear_fields(context: &RequestContext, filter: &Fields, total: i64) -> Markup {
     html! {
         div.actions {
             details {
                 summary.button { "Forget " (number(total)) @if total == 1 { " target…" } @else { " targets…" } }
                 form.change method="post" action={ (PATH) "/clear" } {
-                    (visit.token())
+                    (context.token())
                     (meant(filter))
                     p { "New messages to them are sent again. Dead letters stay until somebody redrives them." }
-                    (visit.author_fields(false, &Fields::default()))
+                    (context.author_fields(false, &Fields::default()))
                     button.main type="submit" { "Forget them" }
                 }
             }

@@ -13,7 +13,7 @@ use super::fields::{Asked, Fields, NoFields, Sent};
 use super::frame::Content;
 use super::links::{self, linked, with};
 use super::parts::{self, copy, facts, lead_to, moment, moment_if, nothing, number, text};
-use super::visit::Visit;
+use super::request_context::RequestContext;
 use crate::admin::api::extract::{Body, Id};
 use crate::admin::api::{Authored, Problem, messages as api};
 use crate::edit::indented;
@@ -25,18 +25,18 @@ pub(super) const NAMED: &str = "named";
 
 pub(super) async fn show(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Id(id): Id,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let NoFields {} = asked.among(&[NAMED], false).read()?;
     let api_state = &page_state.api_state;
     let message = api_state.database.message(MessageId(id)).await?.ok_or_else(|| Problem::no_message(id))?;
-    let message = visit.redaction.of_message(message);
+    let message = context.redaction.of_message(message);
     // None where the message was deleted in the meantime.
     let explained =
         explain(&api_state.database, &api_state.configured.current(), &api_state.schedule, MessageId(id)).await?;
-    let above = html! { @if visit.operates() { (actions(&visit, &message)) } };
+    let above = html! { @if context.operates() { (actions(&context, &message)) } };
     let found_by = if let Some(named) = asked.get(NAMED) {
         found_by(&api_state.database, &message, named).await?
     } else {
@@ -50,7 +50,7 @@ pub(super) async fn show(
         @if let Some(explained) = &explained { (more(explained)) }
         (content(&message))
     };
-    Ok(visit.page(&Content::live(format!("Message {id}"), above, body)))
+    Ok(context.page(&Content::live(format!("Message {id}"), above, body)))
 }
 
 /// What is to be said where the name by which the message was looked for means another message as well, or is a former key.
@@ -101,14 +101,14 @@ fn author_alone(sent: &Fields) -> Result<Authored, Problem> {
 }
 
 /// What can be done with a message in its state.
-fn actions(visit: &Visit, message: &MessageRecord) -> Markup {
+fn actions(context: &RequestContext, message: &MessageRecord) -> Markup {
     let is = |status: Status| message.status == status.as_str();
     html! {
         @if is(Status::Dead) {
             div.actions {
                 details {
                     summary.button { "Redrive" }
-                    (change(visit, message.id, "redrive", "Redrive this message", "It is due again, under the same idempotency key. Its attempts start anew."))
+                    (change(context, message.id, "redrive", "Redrive this message", "It is due again, under the same idempotency key. Its attempts start anew."))
                 }
                 a.button href={ "/messages/" (message.id) "/edit" } { "Edit" }
                 a.button.danger href={ "/dead-letters/purge?id=" (message.id) } { "Purge…" }
@@ -119,23 +119,23 @@ fn actions(visit: &Visit, message: &MessageRecord) -> Markup {
             div.actions {
                 details {
                     summary.button { "Retry now" }
-                    (change(visit, message.id, "retry", "Retry this message now", "It is due now, whatever it waited for: another attempt, or the time that its application chose. Its attempts go on."))
+                    (change(context, message.id, "retry", "Retry this message now", "It is due now, whatever it waited for: another attempt, or the time that its application chose. Its attempts go on."))
                 }
                 details {
                     summary.button { "Cancel" }
-                    (change(visit, message.id, "cancel", "Cancel this message", "It becomes a dead letter and is not sent. One that is in flight cannot be called back."))
+                    (change(context, message.id, "cancel", "Cancel this message", "It becomes a dead letter and is not sent. One that is in flight cannot be called back."))
                 }
             }
         }
     }
 }
 
-fn change(visit: &Visit, id: i64, what: &str, label: &str, advice: &str) -> Markup {
+fn change(context: &RequestContext, id: i64, what: &str, label: &str, advice: &str) -> Markup {
     html! {
         form.change method="post" action={ "/messages/" (id) "/" (what) } {
-            (visit.token())
+            (context.token())
             p { (advice) }
-            (visit.author_fields(false, &Fields::default()))
+            (context.author_fields(false, &Fields::default()))
             button.main type="submit" { (label) }
         }
     }

@@ -16,30 +16,30 @@ use super::parts::{
     self, TIMES, empty, filter, filter_choice, filter_text, lead_to, looked_before, more_filters, number, pages, table,
     text, text_if, time,
 };
+use super::request_context::RequestContext;
 use super::searches::under_way;
 use super::selected::{Choice, MESSAGES, to_select};
 use super::tables::{PAGE, Row, Shape};
 use super::unknown_channel::unknown_channel;
-use super::visit::Visit;
 use super::{PageState, dead_letters, paths};
 use crate::admin::api::{Kind, Problem};
 
 pub(super) async fn list(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let above = html! { (by_status(&asked)) (filter(paths::MESSAGES, &asked, &fields(&asked))) };
     let (filter, after) = match asked.of_list::<MessageFilter, i64>() {
         Ok(read) => read,
-        Err(problem) => return Ok(visit.misunderstood("Messages", above, &problem)),
+        Err(problem) => return Ok(context.misunderstood("Messages", above, &problem)),
     };
-    let above = html! { (above) @if visit.operates() { (actions(&filter, &asked.filter())) } };
+    let above = html! { (above) @if context.operates() { (actions(&filter, &asked.filter())) } };
     let database = page_state.api_state.database.clone();
-    let choices = filter.status.filter(|_| visit.operates()).map(choices);
+    let choices = filter.status.filter(|_| context.operates()).map(choices);
     let search = move || async move { Ok(Arc::new(database.messages(&filter, after.map(MessageId), PAGE).await?)) };
     let Some((page, age)) = page_state.messages.find(asked.at(paths::MESSAGES), search).await else {
-        return Ok(visit.page(&Content::live("Messages", above, under_way(&asked.at(paths::MESSAGES)))));
+        return Ok(context.page(&Content::live("Messages", above, under_way(&asked.at(paths::MESSAGES)))));
     };
     let page = page?;
     let heading = ["Id", "Status", "Channel", "Target", "Ordering key", "Attempts", "Created", "Last error"];
@@ -61,7 +61,7 @@ pub(super) async fn list(
         (looked_before(age))
         (pages(paths::MESSAGES, &asked, page.next.as_ref()))
     };
-    Ok(visit.page(&Content::live("Messages", above, body)))
+    Ok(context.page(&Content::live("Messages", above, body)))
 }
 
 /// What can be done with selected messages of a status.

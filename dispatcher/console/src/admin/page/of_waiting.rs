@@ -10,8 +10,8 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::ordered::{ordered, told};
 use super::parts::number;
+use super::request_context::RequestContext;
 use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
-use super::visit::Visit;
 use super::{PageState, paths};
 use crate::admin::api::Problem;
 
@@ -49,30 +49,46 @@ const RETRY: Form = Form {
     done: "Retried",
 };
 
-pub(super) async fn cancel_form(page_state: State<PageState>, visit: Visit, asked: Asked) -> Result<Response, Problem> {
-    CANCEL.show(page_state, visit, asked).await
+pub(super) async fn cancel_form(
+    page_state: State<PageState>,
+    context: RequestContext,
+    asked: Asked,
+) -> Result<Response, Problem> {
+    CANCEL.show(page_state, context, asked).await
 }
 
-pub(super) async fn retry_form(page_state: State<PageState>, visit: Visit, asked: Asked) -> Result<Response, Problem> {
-    RETRY.show(page_state, visit, asked).await
+pub(super) async fn retry_form(
+    page_state: State<PageState>,
+    context: RequestContext,
+    asked: Asked,
+) -> Result<Response, Problem> {
+    RETRY.show(page_state, context, asked).await
 }
 
-pub(super) async fn cancel(page_state: State<PageState>, visit: Visit, sent: Sent) -> Result<Response, Problem> {
-    CANCEL.carry_out(page_state, visit, sent).await
+pub(super) async fn cancel(
+    page_state: State<PageState>,
+    context: RequestContext,
+    sent: Sent,
+) -> Result<Response, Problem> {
+    CANCEL.carry_out(page_state, context, sent).await
 }
 
-pub(super) async fn retry(page_state: State<PageState>, visit: Visit, sent: Sent) -> Result<Response, Problem> {
-    RETRY.carry_out(page_state, visit, sent).await
+pub(super) async fn retry(
+    page_state: State<PageState>,
+    context: RequestContext,
+    sent: Sent,
+) -> Result<Response, Problem> {
+    RETRY.carry_out(page_state, context, sent).await
 }
 
 impl Form {
     async fn show(
         &self,
         State(page_state): State<PageState>,
-        visit: Visit,
+        context: RequestContext,
         Asked(asked): Asked,
     ) -> Result<Response, Problem> {
-        visit.require_operate()?;
+        context.require_operate()?;
         let meant = meant(&asked)?;
         let counted = counted(&page_state, &meant, self.action).await?;
         let body = html! {
@@ -90,21 +106,21 @@ impl Form {
                 p { (self.none) }
             } @else {
                 form.change method="post" action={ (paths::MESSAGES) "/" (self.action.as_str()) } {
-                    (visit.token())
+                    (context.token())
                     (meant.hidden())
-                    (visit.author_fields(false, &Fields::default()))
+                    (context.author_fields(false, &Fields::default()))
                     button.main type="submit" { (self.button) }
                 }
             }
             (back(&meant))
         };
-        Ok(visit.page(&Content::still(self.title, body)))
+        Ok(context.page(&Content::still(self.title, body)))
     }
 
     async fn carry_out(
         &self,
         State(page_state): State<PageState>,
-        visit: Visit,
+        context: RequestContext,
         Sent(sent): Sent,
     ) -> Result<Response, Problem> {
         let meant = sent.among(&AUTHOR, false);
@@ -114,6 +130,6 @@ impl Form {
             Err(elsewhere) => return Ok(elsewhere),
         };
         let body = html! { (told(&done)) (back(&meant)) };
-        Ok(visit.page(&Content::still(self.done, body)))
+        Ok(context.page(&Content::still(self.done, body)))
     }
 }

@@ -11,8 +11,8 @@ use super::ordered::told;
 use super::parts::{
     Tone, empty, facts, lead_to, length, moment, moment_if, number, pages, stacked, state, text, text_if, time,
 };
+use super::request_context::RequestContext;
 use super::tables::{PAGE, Row, Shape};
-use super::visit::Visit;
 use super::went::how_they_went;
 use super::{PageState, paths};
 use crate::admin::api::Problem;
@@ -20,12 +20,12 @@ use crate::admin::api::extract::Id;
 
 pub(super) async fn list(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let after = match asked.of_list::<NoFields, i64>() {
         Ok((NoFields {}, after)) => after,
-        Err(refused) => return Ok(visit.misunderstood("Operations", html! {}, &refused)),
+        Err(refused) => return Ok(context.misunderstood("Operations", html! {}, &refused)),
     };
     let page = outbox_desk::operations(&reception.api_state.database, after, PAGE).await?;
     let body = html! {
@@ -36,7 +36,7 @@ pub(super) async fn list(
         }
         (pages(paths::OPERATIONS, &asked, page.next.as_ref()))
     };
-    Ok(visit.page(&Content::live("Operations", html! {}, body)))
+    Ok(context.page(&Content::live("Operations", html! {}, body)))
 }
 
 /// Operations as a table of this name.
@@ -69,24 +69,24 @@ fn standing(operation: &OperationEntry) -> Markup {
 
 pub(super) async fn show(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Id(id): Id,
     _: Plain,
 ) -> Result<Response, Problem> {
     let found = outbox_desk::operation(&reception.api_state.database, id).await?;
-    let operation = visit.redaction.of_operation(found.ok_or_else(|| Problem::no_operation(id))?);
+    let operation = context.redaction.of_operation(found.ok_or_else(|| Problem::no_operation(id))?);
     let title = format!("Operation {id}: {}", operation.action);
     // An open one is asked for as a whole.
     let is_over = operation.status != OperationStatus::Open;
     let went = how_they_went(&page_state, operation.result.as_ref(), is_over).await?;
-    let body = shown(&visit, &operation, &went);
-    Ok(visit.page(&match operation.status {
+    let body = shown(&context, &operation, &went);
+    Ok(context.page(&match operation.status {
         OperationStatus::Open => Content::live(title, html! {}, body),
         _ => Content::still(title, body),
     }))
 }
 
-fn shown(visit: &Visit, operation: &OperationEntry, went: &Markup) -> Markup {
+fn shown(context: &RequestContext, operation: &OperationEntry, went: &Markup) -> Markup {
     let open = operation.status == OperationStatus::Open;
     html! {
         @if open {
@@ -106,10 +106,10 @@ fn shown(visit: &Visit, operation: &OperationEntry, went: &Markup) -> Markup {
             @if operation.waits {
                 p.note.warning { "It waits for the poller, which takes it within seconds. Where no replica polls, nothing goes on." }
             }
-            @if visit.operates() {
+            @if context.operates() {
                 form.actions method="post" action={ (paths::operation(operation.id)) "/stop" } {
-                    (visit.token())
-                    input type="hidden" name="by" value=(visit.session.name);
+                    (context.token())
+                    input type="hidden" name="by" value=(context.session.name);
                     button.danger type="submit" { "Stop it" }
                 }
             }
@@ -120,7 +120,7 @@ fn shown(visit: &Visit, operation: &OperationEntry, went: &Markup) -> Markup {
         @if let Some(result) = &operation.result { (told(result)) }
         (went)
         @if let (false, Some(Action::Redrive | Action::Replay), 1..) = (open, operation.result.as_ref().map(|done| done.action), operation.changed) {
-            @if visit.operates() { p { a href={ "/redrives/" (operation.id) "/undo" } { "Take it back…" } } }
+            @if context.operates() { p { a href={ "/redrives/" (operation.id) "/undo" } { "Take it back…" } } }
         }
         (facts([
             ("State", standing(operation)),

@@ -10,8 +10,8 @@ use super::PageState;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
 use super::parts::{empty, filter, filter_text, message, number, pages, table, text, text_if, time};
+use super::request_context::RequestContext;
 use super::tables::{PAGE, Row, Shape};
-use super::visit::Visit;
 use crate::admin::api::Problem;
 
 /// Where the list is.
@@ -25,7 +25,7 @@ struct Filter {
 
 pub(super) async fn list(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let above = html! {
@@ -35,7 +35,7 @@ pub(super) async fn list(
     };
     let (filter, after) = match asked.of_list::<Filter, KeyCursor>() {
         Ok(read) => read,
-        Err(problem) => return Ok(visit.misunderstood("Halted keys", above, &problem)),
+        Err(problem) => return Ok(context.misunderstood("Halted keys", above, &problem)),
     };
     let api_state = &page_state.api_state;
     let halting = api_state.configured.current().halting();
@@ -47,7 +47,7 @@ pub(super) async fn list(
         }
         (pages(PATH, &asked, page.next.as_ref()))
     };
-    Ok(visit.page(&Content::live("Halted keys", above, body)))
+    Ok(context.page(&Content::live("Halted keys", above, body)))
 }
 
 /// A page ends early where many dead letters halt few keys.

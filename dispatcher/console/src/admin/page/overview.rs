@@ -26,8 +26,8 @@ use super::parts::{
     Tone, ago, count, leading, length, looked_before, message, nothing, number, stacked, state, table, text, text_if,
     time, time_if,
 };
+use super::request_context::RequestContext;
 use super::tables::{Row, Shape};
-use super::visit::Visit;
 use super::wake::poll_now;
 use super::well::how_it_is;
 use crate::admin::api::Problem;
@@ -51,12 +51,12 @@ struct OverviewQuery {
 
 pub(super) async fn show(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let OverviewQuery { span } = match asked.read() {
         Ok(filter) => filter,
-        Err(refused) => return Ok(visit.misunderstood("Overview", html! {}, &refused)),
+        Err(refused) => return Ok(context.misunderstood("Overview", html! {}, &refused)),
     };
     let (standing, status, figures, last_hour, operations) = tokio::join!(
         page_state.standings.now(),
@@ -77,7 +77,7 @@ pub(super) async fn show(
         in_flight: page_state.shown.destinations.in_flight(),
     };
     let rest = match &status {
-        Ok(counted) => shown(&visit, counted, &beside),
+        Ok(counted) => shown(&context, counted, &beside),
         // The causes above say it in the words of /readyz.
         Err(problem) => super::frame::wrong(problem),
     };
@@ -88,7 +88,7 @@ pub(super) async fn show(
         }
         (rest)
     };
-    Ok(visit.page(&Content::live("Overview", html! {}, body)))
+    Ok(context.page(&Content::live("Overview", html! {}, body)))
 }
 
 async fn newest(page_state: &PageState) -> Result<Counted, Problem> {
@@ -115,7 +115,7 @@ struct Beside<'a> {
     in_flight: Option<BTreeMap<String, usize>>,
 }
 
-fn shown(visit: &Visit, Counted { status, age }: &Counted, beside: &Beside<'_>) -> Markup {
+fn shown(context: &RequestContext, Counted { status, age }: &Counted, beside: &Beside<'_>) -> Markup {
     let vitals = &status.vitals;
     html! {
         (figures(status, beside))
@@ -146,7 +146,7 @@ fn shown(visit: &Visit, Counted { status, age }: &Counted, beside: &Beside<'_>) 
             section { h2 { "Halted keys" } (halted_keys(&vitals.halted)) }
         }
         section {
-            div.heading { h2 { "Who polls" } @if visit.operates() { (poll_now(visit)) } }
+            div.heading { h2 { "Who polls" } @if context.operates() { (poll_now(context)) } }
             (shards(&status.shards))
             @if vitals.unsettled_claims > 0 {
                 p.hint { (number(vitals.unsettled_claims)) " claims of earlier terms wait for their settling time." }

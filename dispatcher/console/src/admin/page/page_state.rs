@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, HeaderName, Method};
 use uuid::Uuid;
 
 use super::caches::{Counted, Counts, DeadSearches, MessageSearches, NewestFigures, PastSearches};
+use super::request_context::RequestContext;
 use super::session::{Seal, Sealed};
-use super::visit::Visit;
 use crate::admin::api::{ApiState, Problem, Redaction};
 use crate::admin::listener::{ListenerSources, Tokens};
 use crate::health::cached::Cached;
@@ -67,7 +67,7 @@ impl PageState {
         Seal::of(&self.tokens.current(), self.own, &self.api_state.started.database.environment)
     }
 
-    pub(super) fn visit(&self, sealed: &Sealed, request: &Request) -> Visit {
+    pub(super) fn context(&self, sealed: &Sealed, request: &Request) -> RequestContext {
         let config = &self.api_state.started;
         let named = config.admin.user_header.as_ref().and_then(|header| named_by(header, request.headers()));
         let mut session = sealed.session.clone();
@@ -75,7 +75,7 @@ impl PageState {
             session.name.clone_from(named);
         }
         let address = request.uri().path_and_query().map_or("/", |address| address.as_str()).to_owned();
-        Visit {
+        RequestContext {
             session,
             named,
             redaction: Redaction::of(sealed.session.role, &self.api_state),

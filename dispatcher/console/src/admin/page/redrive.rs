@@ -14,9 +14,9 @@ use super::frame::Content;
 use super::ordered::{ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::looked_before;
+use super::request_context::RequestContext;
 use super::searches::{Found, not_counted};
 use super::selected::{self, ID};
-use super::visit::Visit;
 use super::went::how_they_went;
 use super::{PageState, paths};
 use crate::admin::api::Problem;
@@ -37,8 +37,13 @@ struct Meant {
 
 impl Meant {
     /// The dead letters that the address of the form of a change means.
-    async fn of(page_state: &PageState, visit: &Visit, asked: &Fields, change: &str) -> Result<Self, Problem> {
-        visit.require_operate()?;
+    async fn of(
+        page_state: &PageState,
+        context: &RequestContext,
+        asked: &Fields,
+        change: &str,
+    ) -> Result<Self, Problem> {
+        context.require_operate()?;
         let selection = selection(asked, &Fields::default().with(ALL, "yes"))?;
         let found = counted_for_a_form(page_state, &selection, asked).await?;
         Ok(Self { found, address: asked.at(&format!("{}/{change}", paths::DEAD_LETTERS)) })
@@ -57,29 +62,29 @@ impl Meant {
 
 pub(super) async fn redrive_form(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let asked = selected::meant(&asked)?;
-    let meant = Meant::of(&page_state, &visit, &asked, "redrive").await?;
+    let meant = Meant::of(&page_state, &context, &asked, "redrive").await?;
     let first = |counted: &str| {
         html! { p.lead { strong { (counted) } " would be redriven: due again, under the same idempotency keys. Nothing is changed yet." } }
     };
     let body = html! {
         (meant.shown(&asked, first))
-        @if !meant.is_nothing() { (redrive_fields(&visit, &asked, &Fields::default().with("canary", "1"), "Redrive them")) }
+        @if !meant.is_nothing() { (redrive_fields(&context, &asked, &Fields::default().with("canary", "1"), "Redrive them")) }
         (back(&asked))
     };
-    Ok(visit.page(&Content::still("Redrive dead letters", body)))
+    Ok(context.page(&Content::still("Redrive dead letters", body)))
 }
 
-fn redrive_fields(visit: &Visit, filter: &Fields, sent: &Fields, label: &str) -> Markup {
+fn redrive_fields(context: &RequestContext, filter: &Fields, sent: &Fields, label: &str) -> Markup {
     html! {
         form.change method="post" action={ (paths::DEAD_LETTERS) "/redrive" } {
-            (visit.token())
+            (context.token())
             (meant(filter))
             (pace_fields(sent))
-            (visit.author_fields(false, sent))
+            (context.author_fields(false, sent))
             button.main type="submit" { (label) }
         }
     }
@@ -87,7 +92,7 @@ fn redrive_fields(visit: &Visit, filter: &Fields, sent: &Fields, label: &str) ->
 
 pub(super) async fn redrive(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let filter = filter_in(&sent);
@@ -97,46 +102,46 @@ pub(super) async fn redrive(
         Err(elsewhere) => return Ok(elsewhere),
     };
     let went = how_they_went(&page_state, Some(&done), true).await?;
-    Ok(visit.page(&Content::still("Redriven", redriven(&visit, &done, (&filter, &sent), &went))))
+    Ok(context.page(&Content::still("Redriven", redriven(&context, &done, (&filter, &sent), &went))))
 }
 
-fn redriven(visit: &Visit, done: &Outcome, (filter, sent): (&Fields, &Fields), went: &Markup) -> Markup {
+fn redriven(context: &RequestContext, done: &Outcome, (filter, sent): (&Fields, &Fields), went: &Markup) -> Markup {
     html! {
         (told(done))
         (went)
         @if done.meant > done.changed + done.left_count {
             section {
                 h2 { "Go on with the others" }
-                (redrive_fields(visit, filter, &sent.among(&["canary"], false), "Redrive the others"))
+                (redrive_fields(context, filter, &sent.among(&["canary"], false), "Redrive the others"))
             }
         }
-        @if let (Some(id), 1..) = (done.audit_id, done.changed) { (undo_fields(visit, id)) }
+        @if let (Some(id), 1..) = (done.audit_id, done.changed) { (undo_fields(context, id)) }
         (back(filter))
     }
 }
 
-pub(super) fn undo_fields(visit: &Visit, id: i64) -> Markup {
+pub(super) fn undo_fields(context: &RequestContext, id: i64) -> Markup {
     html! {
         section {
             h2 { "Take it back" }
             p { "What has not been sent since is taken back: redriven messages are dead letters again, and the rows of a replay are removed." }
             form.change method="post" action={ "/redrives/" (id) "/undo" } {
-                (visit.token())
-                (visit.author_fields(false, &Fields::default()))
+                (context.token())
+                (context.author_fields(false, &Fields::default()))
                 button type="submit" { "Take " (id) " back" }
             }
         }
     }
 }
 
-pub(super) async fn undo_form(visit: Visit, Id(id): Id, _: Plain) -> Result<Response, Problem> {
-    visit.require_operate()?;
-    Ok(visit.page(&Content::still(format!("Take {id} back"), undo_fields(&visit, id))))
+pub(super) async fn undo_form(context: RequestContext, Id(id): Id, _: Plain) -> Result<Response, Problem> {
+    context.require_operate()?;
+    Ok(context.page(&Content::still(format!("Take {id} back"), undo_fields(&context, id))))
 }
 
 pub(super) async fn undo(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Id(id): Id,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
@@ -145,16 +150,16 @@ pub(super) async fn undo(
         Err(elsewhere) => return Ok(elsewhere),
     };
     let body = html! { (told(&done)) (back(&Fields::default())) };
-    Ok(visit.page(&Content::still("Taken back", body)))
+    Ok(context.page(&Content::still("Taken back", body)))
 }
 
 pub(super) async fn purge_form(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let asked = selected::meant(&asked)?;
-    let would = Meant::of(&page_state, &visit, &asked, "purge").await?;
+    let would = Meant::of(&page_state, &context, &asked, "purge").await?;
     let (their, them) = if one(&asked).is_some() { ("its", "it") } else { ("their", "them") };
     let first = |counted: &str| {
         html! { p.note.bad { strong { (counted) " would be deleted for good," } " with " (their) " attempts. Only the audit remembers " (them) ". Nothing is changed yet." } }
@@ -165,20 +170,20 @@ pub(super) async fn purge_form(
         } @else { (would.shown(&asked, first)) }
         @if !would.is_nothing() {
             form.change method="post" action={ (paths::DEAD_LETTERS) "/purge" } {
-                (visit.token())
+                (context.token())
                 (meant(&asked))
-                (visit.author_fields(true, &Fields::default()))
+                (context.author_fields(true, &Fields::default()))
                 button.danger type="submit" { "Delete " (them) " for good" }
             }
         }
         (back(&asked))
     };
-    Ok(visit.page(&Content::still("Purge dead letters", body)))
+    Ok(context.page(&Content::still("Purge dead letters", body)))
 }
 
 pub(super) async fn purge(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let filter = filter_in(&sent);
@@ -198,5 +203,5 @@ pub(super) async fn purge(
             (back(&Fields::default()))
         }
     };
-    Ok(visit.page(&Content::still(if is_spared { "Nothing was purged" } else { "Purged" }, body)))
+    Ok(context.page(&Content::still(if is_spared { "Nothing was purged" } else { "Purged" }, body)))
 }

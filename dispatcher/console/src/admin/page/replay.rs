@@ -12,8 +12,8 @@ use super::ordered::{ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::number;
 use super::redrive::undo_fields;
+use super::request_context::RequestContext;
 use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
-use super::visit::Visit;
 use super::went::how_they_went;
 use super::{PageState, paths};
 use crate::admin::api::Problem;
@@ -26,10 +26,10 @@ const AFTER: &str = "from";
 
 pub(super) async fn form(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    visit.require_operate()?;
+    context.require_operate()?;
     let meant = meant(&asked)?;
     let counted = counted(&page_state, &meant, Action::Replay).await?;
     let body = html! {
@@ -44,23 +44,23 @@ pub(super) async fn form(
         @if counted.as_ref().is_some_and(|(found, _)| found.is_none()) {
             p { "Only what was delivered can be replayed." }
         } @else {
-            (fields(&visit, &meant, &Fields::default().with("canary", "1"), "Replay them"))
+            (fields(&context, &meant, &Fields::default().with("canary", "1"), "Replay them"))
         }
         (back(&meant))
     };
-    Ok(visit.page(&Content::still("Replay messages", body)))
+    Ok(context.page(&Content::still("Replay messages", body)))
 }
 
-fn fields(visit: &Visit, meant: &Fields, sent: &Fields, label: &str) -> Markup {
+fn fields(context: &RequestContext, meant: &Fields, sent: &Fields, label: &str) -> Markup {
     html! {
         form.change method="post" action={ (paths::MESSAGES) "/replay" } {
-            (visit.token())
+            (context.token())
             (meant.hidden())
             @if let Some(after) = sent.get(AFTER) { input type="hidden" name=(AFTER) value=(after); }
             (pace_fields(sent))
             (choice(sent, MANNER[0], "New idempotency keys", "for a receiver that remembers the old ones and would not look again"))
             (choice(sent, MANNER[1], "Also those that were replayed before", "otherwise they are left out"))
-            (visit.author_fields(false, sent))
+            (context.author_fields(false, sent))
             button.main type="submit" { (label) }
         }
     }
@@ -77,7 +77,7 @@ fn choice(sent: &Fields, name: &str, label: &str, hint: &str) -> Markup {
 
 pub(super) async fn replay(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let meant = sent.among(&AUTHOR, false).among(&PACE, false).among(&MANNER, false).among(&[AFTER], false);
@@ -89,7 +89,7 @@ pub(super) async fn replay(
         Err(elsewhere) => return Ok(elsewhere),
     };
     let went = how_they_went(&page_state, Some(&done), true).await?;
-    Ok(visit.page(&Content::still("Replayed", replayed(&visit, &done, (&meant, &sent), &went))))
+    Ok(context.page(&Content::still("Replayed", replayed(&context, &done, (&meant, &sent), &went))))
 }
 
 /// The fields of a replay of those that this one has not come to.
@@ -102,17 +102,17 @@ fn others(sent: &Fields, done: &Outcome) -> Fields {
     }
 }
 
-fn replayed(visit: &Visit, done: &Outcome, (meant, sent): (&Fields, &Fields), went: &Markup) -> Markup {
+fn replayed(context: &RequestContext, done: &Outcome, (meant, sent): (&Fields, &Fields), went: &Markup) -> Markup {
     html! {
         (told(done))
         (went)
         @if done.meant > done.changed + done.left_count {
             section {
                 h2 { "Go on with the others" }
-                (fields(visit, meant, &others(sent, done), "Replay the others"))
+                (fields(context, meant, &others(sent, done), "Replay the others"))
             }
         }
-        @if let (Some(id), 1..) = (done.audit_id, done.changed) { (undo_fields(visit, id)) }
+        @if let (Some(id), 1..) = (done.audit_id, done.changed) { (undo_fields(context, id)) }
         (back(meant))
     }
 }

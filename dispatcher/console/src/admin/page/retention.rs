@@ -13,9 +13,9 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
 use super::ordered::{counted_messages, ordered, told};
 use super::parts::{filter_text, looked_before, nothing, table};
+use super::request_context::RequestContext;
 use super::searches::{self, FORM_PATIENCE, Found, not_counted, under_way};
 use super::tables::{Row, Shape};
-use super::visit::Visit;
 use super::{PageState, paths};
 use crate::admin::api::{Authored, Problem, PruneBody};
 use crate::health::replicas::Replicas;
@@ -54,7 +54,7 @@ async fn kept_by_fleet(page_state: &PageState) -> Retention {
 
 pub(super) async fn show(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let (kept, mine) = (kept_by_fleet(&page_state).await, page_state.api_state.retention.current());
@@ -65,13 +65,13 @@ pub(super) async fn show(
     };
     let retention = match asked.read::<Times>().and_then(|times| times.over(&kept)) {
         Ok(retention) => retention,
-        Err(refused) => return Ok(visit.misunderstood(TITLE, above, &refused)),
+        Err(refused) => return Ok(context.misunderstood(TITLE, above, &refused)),
     };
     let past = past(&page_state, searches::PATIENCE, &retention).await?;
     let above = html! {
         (above)
         // Also where they are counted still.
-        @if visit.operates() && past.is_none_or(|(past, _)| past.total() > 0) {
+        @if context.operates() && past.is_none_or(|(past, _)| past.total() > 0) {
             div.actions {
                 a.button.danger href=(times_of(&retention).at(PRUNE)) { "Remove them now…" }
                 span.hint { "before the poller comes to them" }
@@ -88,7 +88,7 @@ pub(super) async fn show(
             (each_kind(&kept, page_state.api_state.config.current().retention.figures))
         }
     };
-    Ok(visit.page(&Content::live(TITLE, above, body)))
+    Ok(context.page(&Content::live(TITLE, above, body)))
 }
 
 /// Where the settings of this replica say another time than the fleet, which counts.
@@ -149,10 +149,10 @@ fn times_fields(kept: &Retention, asked: &Fields) -> Markup {
 /// The form of a prune, which says first what it would remove.
 pub(super) async fn form(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
-    visit.require_operate()?;
+    context.require_operate()?;
     let kept = kept_by_fleet(&page_state).await;
     let retention = asked.read::<Times>()?.over(&kept)?;
     let past = past(&page_state, FORM_PATIENCE, &retention).await?;
@@ -168,21 +168,21 @@ pub(super) async fn form(
         @if past.is_none_or(|(past, _)| past.total() > 0) {
             p { "Removed is what was " (which(&retention)) "." }
             form.change method="post" action=(PRUNE) {
-                (visit.token())
+                (context.token())
                 // The times that were looked at, whatever the settings say by then.
                 (times_of(&retention).hidden())
-                (visit.author_fields(true, &Fields::default()))
+                (context.author_fields(true, &Fields::default()))
                 button.danger type="submit" { "Remove them for good" }
             }
         }
         p { a href=(asked.at(paths::RETENTION)) { "Back" } }
     };
-    Ok(visit.page(&Content::still(FORM_TITLE, body)))
+    Ok(context.page(&Content::still(FORM_TITLE, body)))
 }
 
 pub(super) async fn prune(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let times: Times = sent.among(&AUTHOR, false).read()?;
@@ -199,7 +199,7 @@ pub(super) async fn prune(
         p { a href="/audit" { "The audit" } " keeps who removed them, and why." }
         p { a href=(paths::RETENTION) { "Back to the retention" } }
     };
-    Ok(visit.page(&Content::still("Removed", body)))
+    Ok(context.page(&Content::still("Removed", body)))
 }
 
 /// The messages that are past their time, or what was counted last. None where they are counted still.

@@ -6,10 +6,10 @@ use maud::html;
 
 use super::fields::Plain;
 use super::frame::Content;
-use super::visit::Visit;
+use super::request_context::RequestContext;
 use super::{PageState, paths};
 
-pub(super) async fn show(State(page_state): State<PageState>, visit: Visit, _: Plain) -> Response {
+pub(super) async fn show(State(page_state): State<PageState>, context: RequestContext, _: Plain) -> Response {
     let (started, read) = (&page_state.api_state.started, page_state.api_state.config.current());
     let waiting = started.needs_restart(&read);
     let body = html! {
@@ -23,5 +23,5 @@ pub(super) async fn show(State(page_state): State<PageState>, visit: Visit, _: P
         p { a href=(paths::RETENTION) { "How long the rows of each kind are kept" } ", and what is past its time." }
         pre.settings role="group" tabindex="0" aria-label="Settings" { (read.to_toml()) }
     };
-    visit.page(&Content::still("Settings in force", body))
+    context.page(&Content::still("Settings in force", body))
 }

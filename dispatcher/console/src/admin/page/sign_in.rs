@@ -12,8 +12,8 @@ use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
 use super::parts::lead_to;
 use super::paths::{self};
+use super::request_context::RequestContext;
 use super::session::Session;
-use super::visit::Visit;
 use crate::admin::access::Role;
 use crate::admin::api::{Kind, Problem};
 
@@ -28,16 +28,16 @@ struct SignIn {
     to: String,
 }
 
-pub(super) async fn form(visit: Visit, Asked(asked): Asked) -> Response {
-    if visit.session.role.is_some() {
+pub(super) async fn form(context: RequestContext, Asked(asked): Asked) -> Response {
+    if context.session.role.is_some() {
         return lead_to(within(asked.get("to").unwrap_or_default()));
     }
-    visit.page(&Content::still("Sign in", fields(&visit, &asked, None)))
+    context.page(&Content::still("Sign in", fields(&context, &asked, None)))
 }
 
 pub(super) async fn sign_in(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let SignIn { token, name, to } = sent.among(&AUTHOR, false).read()?;
@@ -50,7 +50,7 @@ pub(super) async fn sign_in(
         None => "this is no token of this outbox: it is admin.token or admin.read_token of its settings",
     };
     let problem = Problem::new(Kind::NotAllowed, refused);
-    let page = visit.page(&Content::still("Sign in", fields(&visit, &sent, Some(&problem))));
+    let page = context.page(&Content::still("Sign in", fields(&context, &sent, Some(&problem))));
     Ok((axum::http::StatusCode::FORBIDDEN, page).into_response())
 }
 
@@ -58,11 +58,11 @@ pub(super) async fn sign_out() -> Response {
     (Extension(Cookie::End), lead_to(paths::SIGN_IN)).into_response()
 }
 
-fn fields(visit: &Visit, asked: &Fields, problem: Option<&Problem>) -> Markup {
+fn fields(context: &RequestContext, asked: &Fields, problem: Option<&Problem>) -> Markup {
     html! {
         @if let Some(problem) = problem { (wrong(problem)) }
         form.sign-in method="post" action=(paths::SIGN_IN) {
-            (visit.token())
+            (context.token())
             input type="hidden" name="to" value=[asked.get("to")];
             label {
                 span { "Token" }
@@ -71,7 +71,7 @@ fn fields(visit: &Visit, asked: &Fields, problem: Option<&Problem>) -> Markup {
             p.hint {
                 code { "admin.token" } " reads and changes, " code { "admin.read_token" } " only reads. The session lasts 12 hours."
             }
-            @if visit.named.is_none() {
+            @if context.named.is_none() {
                 label {
                     span { "Your name" span.hint { "for the audit" } }
                     input type="text" name="name" value=[asked.get("name")] maxlength="200" autocomplete="username";

@@ -11,8 +11,8 @@ use super::frame::Content;
 use super::parts::{
     Tone, count, empty, facts, gap, lasted, moment, moment_if, nothing, pages, state, table, text, text_if, time,
 };
+use super::request_context::RequestContext;
 use super::tables::{PAGE, Row, Shape};
-use super::visit::Visit;
 use super::{PageState, links, paths};
 use crate::admin::api::Problem;
 use crate::explain::named;
@@ -20,12 +20,12 @@ use crate::health::replicas::{ReplicaStatus, Replicas};
 
 pub(super) async fn list(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Asked(asked): Asked,
 ) -> Result<Response, Problem> {
     let (filter, after) = match asked.of_list::<TermFilter, _>() {
         Ok(read) => read,
-        Err(refused) => return Ok(visit.misunderstood("Terms", html! {}, &refused)),
+        Err(refused) => return Ok(context.misunderstood("Terms", html! {}, &refused)),
     };
     let page = outbox_desk::term_page(&reception.api_state.database, filter, after, PAGE).await?;
     // Without them a gap is bounded by the beginning of its term.
@@ -44,7 +44,7 @@ pub(super) async fn list(
         }
     };
     let title = filter.epoch.map_or_else(|| "Terms".to_owned(), |epoch| format!("Term {epoch}"));
-    Ok(visit.page(&Content::live(title, html! {}, body)))
+    Ok(context.page(&Content::live(title, html! {}, body)))
 }
 
 const HEADING: [&str; 11] = [

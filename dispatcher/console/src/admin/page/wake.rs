@@ -8,16 +8,16 @@ use maud::{Markup, html};
 use super::fields::{NoFields, Sent};
 use super::frame::Content;
 use super::parts::Tone;
-use super::visit::Visit;
+use super::request_context::RequestContext;
 use super::{PageState, paths};
 use crate::admin::api::wake::{WhoWoke, Woken};
 use crate::admin::api::{Problem, wake as api};
 
 /// The form that wakes the poller.
-pub(super) fn poll_now(visit: &Visit) -> Markup {
+pub(super) fn poll_now(context: &RequestContext) -> Markup {
     html! {
         form method="post" action=(paths::WAKE) {
-            (visit.token())
+            (context.token())
             button type="submit" { "Poll now" }
         }
     }
@@ -25,7 +25,7 @@ pub(super) fn poll_now(visit: &Visit) -> Markup {
 
 pub(super) async fn wake(
     State(page_state): State<PageState>,
-    visit: Visit,
+    context: RequestContext,
     Sent(sent): Sent,
 ) -> Result<Response, Problem> {
     let NoFields {} = sent.among(&["by"], false).read()?;
@@ -35,7 +35,7 @@ pub(super) async fn wake(
         p class={ "note " (tone.class()) } role="status" { (words) }
         p { a href="/" { "To the overview" } }
     };
-    Ok(visit.page(&Content::still("Poll now", body)))
+    Ok(context.page(&Content::still("Poll now", body)))
 }
 
 /// What came of it, in words.

@@ -12,7 +12,7 @@ pub(super) const TOKEN_FIELD: &str = "form";
 
 /// A request of a person, as the pages see it.
 #[derive(Debug, Clone)]
-pub(super) struct Visit {
+pub(super) struct RequestContext {
     pub(super) session: Session,
     /// The name of the person, where a proxy says it.
     pub(super) named: Option<String>,
@@ -30,7 +30,7 @@ pub(super) struct Visit {
     pub(super) place: (String, Option<String>),
 }
 
-impl Visit {
+impl RequestContext {
     /// Whether the person may change anything. Without that, no form is shown.
     pub(super) fn operates(&self) -> bool {
         self.session.role >= Some(Role::Operate)
@@ -42,11 +42,11 @@ impl Visit {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Visit {
+impl<S: Send + Sync> FromRequestParts<S> for RequestContext {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        let visit = parts.extensions.get::<Self>().cloned();
-        visit.ok_or_else(|| Problem::new(Kind::NoToken, "sign in first"))
+        let context = parts.extensions.get::<Self>().cloned();
+        context.ok_or_else(|| Problem::new(Kind::NoToken, "sign in first"))
     }
 }
