@@ -108,7 +108,7 @@ struct Queue {
     waiting: Mutex<Waiting>,
     slots: Arc<Semaphore>,
     probes: Arc<Semaphore>,
-    doors: Arc<Semaphore>,
+    sign_ins: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -120,7 +120,7 @@ struct Waiting {
 impl Queue {
     fn new() -> Self {
         let slots = || Arc::new(Semaphore::new(SLOTS));
-        Self { waiting: Mutex::default(), slots: slots(), probes: slots(), doors: slots() }
+        Self { waiting: Mutex::default(), slots: slots(), probes: slots(), sign_ins: slots() }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -157,7 +157,7 @@ impl Place {
     async fn take_slot(&self, path: &str) {
         let slots = match path {
             "/healthz" | "/readyz" => &self.queue.probes,
-            SIGN_IN => &self.queue.doors,
+            SIGN_IN => &self.queue.sign_ins,
             _ => &self.queue.slots,
         };
         // The semaphore is never closed, so there is always a slot in the end.

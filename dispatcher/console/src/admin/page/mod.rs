@@ -3,6 +3,7 @@
 
 mod assets;
 mod audit;
+mod auth;
 mod caches;
 mod charts;
 mod check;
@@ -10,7 +11,6 @@ mod dead_letters;
 mod deaths;
 mod destinations;
 mod details;
-mod door;
 mod downloads;
 mod edit;
 mod edit_many;
@@ -49,7 +49,7 @@ mod wake;
 mod well;
 mod went;
 
-pub(crate) use door::receive_strays;
+pub(crate) use auth::receive_strays;
 pub(crate) use page_state::PageState;
 pub(crate) use paths::SIGN_IN;
 pub(crate) use routes::routes;

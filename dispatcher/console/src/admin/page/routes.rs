@@ -5,7 +5,7 @@ use axum::{Router, middleware};
 
 use super::page_state::PageState;
 use super::{
-    assets, audit, check, dead_letters, destinations, door, downloads, edit, edit_many, figures, invalid_targets,
+    assets, audit, auth, check, dead_letters, destinations, downloads, edit, edit_many, figures, invalid_targets,
     message, messages, of_waiting, operations, ordering_keys, overview, paths, redrive, replay, retention, settings,
     sign_in, terms, wake,
 };
@@ -17,16 +17,16 @@ pub(crate) fn routes(
     changes: impl FnOnce(Router<PageState>) -> Router<PageState>,
     hints: impl FnOnce(Router<PageState>) -> Router<PageState>,
 ) -> Router {
-    let shows = questions(shown()).route_layer(middleware::from_fn(door::require_read));
-    let changes = changes(changed()).route_layer(middleware::from_fn(door::require_operate));
+    let shows = questions(shown()).route_layer(middleware::from_fn(auth::require_read));
+    let changes = changes(changed()).route_layer(middleware::from_fn(auth::require_operate));
     // It asks nothing of the database, and waits behind no change.
     let hints = hints(Router::new().route(paths::WAKE, post(wake::wake)));
-    let hints = hints.route_layer(middleware::from_fn(door::require_operate));
-    let doors = Router::new()
+    let hints = hints.route_layer(middleware::from_fn(auth::require_operate));
+    let sign_in = Router::new()
         .route(paths::SIGN_IN, get(sign_in::form).post(sign_in::sign_in))
         .route("/sign-out", post(sign_in::sign_out));
-    let receives = middleware::from_fn_with_state(page_state.clone(), door::receive);
-    let pages = shows.merge(changes).merge(hints).merge(doors).route_layer(receives).with_state(page_state.clone());
+    let receives = middleware::from_fn_with_state(page_state.clone(), auth::receive);
+    let pages = shows.merge(changes).merge(hints).merge(sign_in).route_layer(receives).with_state(page_state.clone());
     pages.merge(assets::routes())
 }
 

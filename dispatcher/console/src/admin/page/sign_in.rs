@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::PageState;
-use super::door::Cookie;
+use super::auth::Cookie;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
 use super::parts::lead_to;

@@ -6,7 +6,7 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, html};
 
 use super::assets::{ICON, STYLE};
-use super::door::{HEADERS, accepts_pages};
+use super::auth::{HEADERS, accepts_pages};
 use crate::admin::api::PREFIX;
 use crate::text::visible;
 

@@ -1,4 +1,4 @@
-//! The door: who comes in, what they may do, and that a form comes from this page. All answers of the page leave through it.
+//! Who uses the page, what they may do, and that a form comes from this page. All answers of the page pass here.
 
 use std::time::Duration;
 
