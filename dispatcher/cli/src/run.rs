@@ -27,13 +27,13 @@ use outbox_console::admin::api::{ApiState, Checks};
 use outbox_console::admin::listener::{CHANGES_AT_ONCE, Listener, ListenerSources, QUESTIONS_AT_ONCE, Tokens};
 use outbox_console::alerts::{AlertWatch, Alerts};
 use outbox_console::configured::Configured;
-use outbox_console::doorbell::Doorbell;
 use outbox_console::figures::FiguresKeeper;
 use outbox_console::health::fleet::Fleet;
 use outbox_console::health::lease_health::LeaseHealth;
 use outbox_console::health::presence::Presence;
 use outbox_console::health::store_health::StoreHealth;
 use outbox_console::health::{Health, of_newer_tables};
+use outbox_console::wake_endpoint::WakeEndpoint;
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::operations::OperationsCarrier;
@@ -178,7 +178,7 @@ async fn dispatch(
         started: Arc::new(config),
         configured,
         retention,
-        doorbell: Doorbell::new(handle.listener(), hints),
+        wake_endpoint: WakeEndpoint::new(handle.listener(), hints),
         checks: Checks::default(),
         schedule: handle.schedule(),
     };

@@ -16,9 +16,9 @@ use outbox_config::{Config, Sources};
 use outbox_console::admin::api::{ApiState, Checks};
 use outbox_console::admin::listener::{ListenError, Listener, ListenerSources, Tokens};
 use outbox_console::configured::Configured;
-use outbox_console::doorbell::Doorbell;
 use outbox_console::health::readiness::{Asked, Readiness, Standing};
 use outbox_console::health::vitals::{ChannelVitals, Vitals, VitalsCache, VitalsSource};
+use outbox_console::wake_endpoint::WakeEndpoint;
 use outbox_dispatcher::destinations::DestinationsNow;
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::{Metrics, Name};
@@ -128,7 +128,7 @@ async fn api_state() -> ApiState {
         config: InForce::new(config),
         configured: InForce::new(Configured { channels: BTreeMap::new(), lease }),
         retention: InForce::new(outbox_store::Retention::default()),
-        doorbell: Doorbell::new(Arc::new(HintListener::new(Arc::default())), None),
+        wake_endpoint: WakeEndpoint::new(Arc::new(HintListener::new(Arc::default())), None),
         checks: Checks::default(),
         schedule: ScheduleNow::default(),
     }

@@ -28,7 +28,7 @@ impl HintSource {
     }
 }
 
-/// Takes hints for the poller of this replica. The loop shares it with the doorbell and with the tasks that listen.
+/// Takes hints for the poller of this replica. The loop shares it with the wake endpoint and with the tasks that listen.
 #[derive(Debug)]
 pub struct HintListener {
     /// Whether this replica polls.

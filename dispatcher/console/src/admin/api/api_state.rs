@@ -9,7 +9,7 @@ use outbox_store::{Database, Retention};
 use super::checks::Checks;
 use super::problem::Problem;
 use crate::configured::Configured;
-use crate::doorbell::Doorbell;
+use crate::wake_endpoint::WakeEndpoint;
 use outbox_config::Config;
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
@@ -32,8 +32,8 @@ pub struct ApiState {
     pub configured: InForce<Configured>,
     /// How long the settings keep finished messages.
     pub retention: InForce<Retention>,
-    /// The doorbell that wakes the poller.
-    pub doorbell: Doorbell,
+    /// What wakes the poller.
+    pub wake_endpoint: WakeEndpoint,
     /// The newest checks of this replica.
     pub checks: Checks,
     /// What the schedule says, while this replica polls.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Answer, ApiState, Kind, Problem};
-use crate::doorbell::HeardBy;
+use crate::wake_endpoint::HeardBy;
 
 /// What became of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -37,7 +37,7 @@ pub(crate) enum WhoWoke {
     Problem,
 ))]
 pub(crate) async fn wake(State(api_state): State<ApiState>) -> Answer<Woken> {
-    let woken = match api_state.doorbell.ring().await {
+    let woken = match api_state.wake_endpoint.wake().await {
         Ok(HeardBy::ThisReplica) => WhoWoke::ThisReplica,
         Ok(HeardBy::Poller) => WhoWoke::Poller,
         Ok(HeardBy::Nobody) => WhoWoke::Nobody,

@@ -6,15 +6,15 @@ use outbox_adapters::{Hints, LeaseError};
 
 use outbox_dispatcher::poller::hints::HintListener;
 
-/// The doorbell. An application rings it when it has committed a message.
+/// What `POST /api/v1/wake` does. An application asks for it when it has committed a message.
 #[derive(Debug, Clone)]
-pub struct Doorbell {
+pub struct WakeEndpoint {
     listener: Arc<HintListener>,
-    /// Where the poller listens, whichever replica it is. None: it hears its own doorbell only.
+    /// Where the poller listens, whichever replica it is. None: it hears its own endpoint only.
     hints: Option<Arc<dyn Hints>>,
 }
 
-/// Who heard the doorbell.
+/// Who heard the request to wake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeardBy {
     /// This replica, which polls.
@@ -27,7 +27,7 @@ pub enum HeardBy {
     NotPassedOn,
 }
 
-impl Doorbell {
+impl WakeEndpoint {
     /// That of the replica with this listener.
     pub fn new(listener: Arc<HintListener>, hints: Option<Arc<dyn Hints>>) -> Self {
         Self { listener, hints }
@@ -37,7 +37,7 @@ impl Doorbell {
     ///
     /// # Errors
     /// Another replica polls, and the hint could not be passed on to it.
-    pub async fn ring(&self) -> Result<HeardBy, LeaseError> {
+    pub async fn wake(&self) -> Result<HeardBy, LeaseError> {
         if self.listener.hint() {
             return Ok(HeardBy::ThisReplica);
         }
