@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::news::{News, Sender};
+use super::alert::{Alert, Sender};
 use super::webhook::Webhook;
 use outbox_config::{AlertsConfig, Config, DeadRate};
 use outbox_dispatcher::fault_point::{self, Point};
@@ -80,7 +80,7 @@ impl Alerts {
     /// Why it was not taken.
     pub async fn try_out(&self, environment: &str) -> Result<(), String> {
         let sender = Sender { environment: environment.to_owned(), outbox_id: None, replica: None };
-        self.webhook.post(&News::Test.body(&sender, &self.config)).await
+        self.webhook.post(&Alert::Test.body(&sender, &self.config)).await
     }
 }
 
@@ -164,7 +164,7 @@ impl AlertWatch {
                 let groups = self.dead_within(rate).await?;
                 watching.counts_at = Instant::now() + began.elapsed() * REST_PER_COUNT;
                 if groups.iter().map(|group| group.count).sum::<u64>() >= rate.letters {
-                    self.tell(alerts, &News::DeadRate { rate, groups }).await?;
+                    self.tell(alerts, &Alert::DeadRate { rate, groups }).await?;
                 }
                 Ok(())
             }
@@ -182,10 +182,10 @@ impl AlertWatch {
     ) -> Result<(), String> {
         let nobody_for = standing.nobody_for(self.longest_term);
         if !leads && nobody_for.min(watched) >= patience {
-            return self.tell(alerts, &News::NoPoller { nobody_for }).await;
+            return self.tell(alerts, &Alert::NoPoller { nobody_for }).await;
         }
         if leads && standing.is_told() {
-            return self.tell(alerts, &News::PollerAgain).await;
+            return self.tell(alerts, &Alert::PollerAgain).await;
         }
         Ok(())
     }
@@ -200,8 +200,8 @@ impl AlertWatch {
     }
 
     /// Tells it, where no other replica does or did.
-    async fn tell(&self, alerts: &Alerts, news: &News) -> Result<(), String> {
-        let (telling, window) = (news.telling(), alerts.config.window);
+    async fn tell(&self, alerts: &Alerts, alert: &Alert) -> Result<(), String> {
+        let (telling, window) = (alert.telling(), alerts.config.window);
         let Some(claim) = in_time(LIMIT, self.database.claim_alert(telling, window, CLAIM)).await? else {
             return Ok(());
         };
@@ -211,25 +211,25 @@ impl AlertWatch {
             outbox_id: Some(self.outbox_id.clone()),
             replica: Some(self.replica.clone()),
         };
-        let posted = alerts.webhook.post(&news.body(&sender, &alerts.config)).await;
+        let posted = alerts.webhook.post(&alert.body(&sender, &alerts.config)).await;
         self.metrics.alert(telling, posted.is_ok());
         match posted {
             Ok(()) => {
-                tracing::info!(alert = telling.kind(), "alerts.told: {}", news.title());
+                tracing::info!(alert = telling.kind(), "alerts.told: {}", alert.title());
                 in_time(LIMIT, self.database.alert_told(&claim)).await
             }
-            Err(why) => self.not_told(alerts, news, &claim, &why).await,
+            Err(why) => self.not_told(alerts, alert, &claim, &why).await,
         }
     }
 
-    async fn not_told(&self, alerts: &Alerts, news: &News, claim: &AlertClaim, why: &str) -> Result<(), String> {
+    async fn not_told(&self, alerts: &Alerts, alert: &Alert, claim: &AlertClaim, why: &str) -> Result<(), String> {
         let pause = PAUSE.min(alerts.config.window);
         let pause_words = humantime::format_duration(pause);
         tracing::error!(
-            alert = news.telling().kind(),
+            alert = alert.telling().kind(),
             why,
             "alerts.not_told: {}. The webhook of alerts.url took no post; it is tried again after {pause_words}",
-            news.title()
+            alert.title()
         );
         in_time(LIMIT, self.database.release_alert(claim, pause)).await
     }

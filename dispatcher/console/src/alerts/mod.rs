@@ -1,8 +1,7 @@
-//! Tells people of what they should not have to look for: dead letters beyond a rate, and that no replica
-//! polls.
+//! Posts alerts: too many dead letters, or no poller.
 
+mod alert;
 mod alerts;
-mod news;
 mod webhook;
 
 pub use alerts::{AlertWatch, Alerts};

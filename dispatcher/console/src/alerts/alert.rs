@@ -17,8 +17,8 @@ const LINES: usize = 10;
 /// The longest name from a row, in characters.
 const LONGEST: usize = 64;
 
-/// Something to tell.
-pub(super) enum News {
+/// Something to post to the webhook.
+pub(super) enum Alert {
     /// More dead letters than the rate.
     DeadRate { rate: DeadRate, groups: Vec<DeadGroup> },
     /// No replica polls.
@@ -29,14 +29,14 @@ pub(super) enum News {
     Test,
 }
 
-/// The replica that tells news.
+/// The replica that posts an alert.
 pub(super) struct Sender {
     pub(super) environment: String,
     pub(super) outbox_id: Option<String>,
     pub(super) replica: Option<String>,
 }
 
-impl News {
+impl Alert {
     /// What it is to the database.
     pub(super) fn telling(&self) -> Telling {
         match self {
@@ -233,18 +233,18 @@ mod tests {
         }
     }
 
-    fn dead(groups: Vec<DeadGroup>) -> News {
-        News::DeadRate { rate: DeadRate { letters: 3, within: Duration::from_mins(90) }, groups }
+    fn dead(groups: Vec<DeadGroup>) -> Alert {
+        Alert::DeadRate { rate: DeadRate { letters: 3, within: Duration::from_mins(90) }, groups }
     }
 
     #[test]
     fn a_text_counts_by_channel_and_reason_and_says_what_to_run() {
-        let news = dead(vec![
+        let alert = dead(vec![
             group("orders", "permanent", 2, "2026-01-01T00:00:00Z", 7),
             group("orders", "permanent", 3, "2026-01-03T00:00:00Z", 9),
             group("hooks", "exhausted", 7, "2026-01-02T00:00:00Z", 8),
         ]);
-        let body = news.body(&sender(), &config(AlertFormat::Slack, Some("https://outbox.example/")));
+        let body = alert.body(&sender(), &config(AlertFormat::Slack, Some("https://outbox.example/")));
         let expected = "Outbox production: 12 dead letters within 1h 30m (told from 3 on)\n- hooks: 7 exhausted\n- orders: 5 permanent\n\
                         Why the newest died: outbox messages explain 9\nAll of them: outbox dead-letters list --since 1h30m\n\
                         https://outbox.example/dead-letters?since=1h30m\n\
@@ -255,10 +255,10 @@ mod tests {
     #[test]
     fn a_hostile_name_is_harmless_in_a_text_and_whole_in_a_field() {
         let name = "<!channel> @here\n*x* `y` https://evil.example";
-        let news = dead(vec![group(name, "permanent", 4, "", 1)]);
-        let text = news.body(&sender(), &config(AlertFormat::Slack, None))["text"].as_str().unwrap().to_owned();
+        let alert = dead(vec![group(name, "permanent", 4, "", 1)]);
+        let text = alert.body(&sender(), &config(AlertFormat::Slack, None))["text"].as_str().unwrap().to_owned();
         assert!(text.contains("\n- ??channel???here??x???y??https???evil.example: 4 permanent\n"), "{text}");
-        let fields = news.body(&sender(), &config(AlertFormat::Json, None));
+        let fields = alert.body(&sender(), &config(AlertFormat::Json, None));
         assert_eq!(fields["counts"], json!([{ "channel": name, "reason": "permanent", "dead_letters": 4 }]));
         assert!(!fields["text"].as_str().unwrap().contains('@'), "{fields}");
         assert!(!format!("{text}{fields}").contains("4711"), "no text of a receiver");
@@ -266,26 +266,26 @@ mod tests {
 
     #[test]
     fn many_kinds_are_cut_short() {
-        let news = dead((0..14).map(|n| group(&format!("c{n}"), "expired", 1, "", 1)).collect());
-        let text = news.text(&sender(), &config(AlertFormat::Json, None));
+        let alert = dead((0..14).map(|n| group(&format!("c{n}"), "expired", 1, "", 1)).collect());
+        let text = alert.text(&sender(), &config(AlertFormat::Json, None));
         assert_eq!(text.matches("expired").count(), 10, "{text}");
         assert!(text.contains("- and 4 more kinds"), "{text}");
     }
 
     #[test]
     fn the_fields_of_each_alert_are_stable() {
-        let fields = |news: &News| {
-            let fields = news.body(&sender(), &config(AlertFormat::Json, None));
+        let fields = |alert: &Alert| {
+            let fields = alert.body(&sender(), &config(AlertFormat::Json, None));
             let names: Vec<_> = fields.as_object().unwrap().keys().cloned().collect();
             (fields["alert"].clone(), fields["over"].clone(), names.join(" "))
         };
         let common = "alert environment outbox_id over page replica text";
-        let of = |news: &News, alert: &str, over: bool, names: &str| {
-            assert_eq!(fields(news), (json!(alert), json!(over), names.to_owned()));
+        let of = |alert: &Alert, kind: &str, over: bool, names: &str| {
+            assert_eq!(fields(alert), (json!(kind), json!(over), names.to_owned()));
         };
-        of(&News::PollerAgain, "no_poller", true, common);
-        of(&News::Test, "test", false, common);
-        let nobody = News::NoPoller { nobody_for: Duration::from_secs(61) };
+        of(&Alert::PollerAgain, "no_poller", true, common);
+        of(&Alert::Test, "test", false, common);
+        let nobody = Alert::NoPoller { nobody_for: Duration::from_secs(61) };
         of(&nobody, "no_poller", false, "alert environment nobody_for_s outbox_id over page replica text");
         let names = "alert counts dead_letters environment example outbox_id over page replica text within_s";
         of(&dead(Vec::new()), "dead_rate", false, names);
