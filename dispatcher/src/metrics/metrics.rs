@@ -189,8 +189,8 @@ impl Metrics {
     }
 
     /// Counts something that was told, or could not be told.
-    pub fn alert(&self, telling: Telling, told: bool) {
-        self.alerts.add(1, &alert_labels(telling, told));
+    pub fn alert(&self, kind: AlertKind, told: bool) {
+        self.alerts.add(1, &alert_labels(kind, told));
     }
 
     /// The furthest that a message was found to be past its retention; zero where there is none. The number is taken to
@@ -254,9 +254,9 @@ impl Metrics {
         self.in_flight(0);
         self.waiting(&BTreeMap::new());
         self.pruned(Pruned::default());
-        for telling in [Telling::DeadRate, Telling::NoPoller] {
+        for kind in [AlertKind::DeadRate, AlertKind::NoPoller] {
             for told in [true, false] {
-                self.alerts.add(0, &alert_labels(telling, told));
+                self.alerts.add(0, &alert_labels(kind, told));
             }
         }
     }
@@ -268,8 +268,8 @@ impl Metrics {
     }
 }
 
-fn alert_labels(telling: Telling, told: bool) -> [KeyValue; 2] {
-    [KeyValue::new("alert", telling.kind()), KeyValue::new("result", if told { "told" } else { "failed" })]
+fn alert_labels(kind: AlertKind, told: bool) -> [KeyValue; 2] {
+    [KeyValue::new("alert", kind.as_str()), KeyValue::new("result", if told { "told" } else { "failed" })]
 }
 
 fn counter(meter: &Meter, name: Name) -> Counter<u64> {

@@ -19,20 +19,20 @@ const RELEASE: Statement = statement!("alerts/release");
 /// A replica that is silent for longer is gone, or cut off.
 const SEEN: Duration = Duration::from_secs(90);
 
-/// A kind of news that a webhook is told.
+/// A kind of alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Telling {
+pub enum AlertKind {
     /// So many messages died within so long.
     DeadRate,
     /// No replica polls.
     NoPoller,
-    /// A replica polls again. This is told only after [`Telling::NoPoller`] was, and counts for no window.
+    /// A replica polls again. This is told only after [`AlertKind::NoPoller`] was, and counts for no window.
     PollerAgain,
 }
 
-impl Telling {
+impl AlertKind {
     /// The key of its row.
-    pub fn kind(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::DeadRate => "dead_rate",
             Self::NoPoller | Self::PollerAgain => "no_poller",
@@ -47,7 +47,7 @@ impl Telling {
 /// The right to tell something, for a while.
 #[derive(Debug)]
 pub struct AlertClaim {
-    telling: Telling,
+    kind: AlertKind,
     by: String,
 }
 
@@ -92,17 +92,17 @@ impl Database {
     /// Safe: what was claimed is free again after `lasting`.
     pub async fn claim_alert(
         &self,
-        telling: Telling,
+        kind: AlertKind,
         window: Duration,
         lasting: Duration,
     ) -> Result<Option<AlertClaim>, QueryError> {
-        let claim = AlertClaim { telling, by: Uuid::new_v4().simple().to_string() };
+        let claim = AlertClaim { kind, by: Uuid::new_v4().simple().to_string() };
         let values = [
-            telling.kind().into(),
+            kind.as_str().into(),
             Value::from(&claim.by),
             millis_i64(lasting).into(),
             millis_i64(window).into(),
-            i64::from(telling.is_over()).into(),
+            i64::from(kind.is_over()).into(),
         ];
         let claimed = async {
             let mut transaction = AnyTransaction::to_write(self).await?;
@@ -116,15 +116,15 @@ impl Database {
 
     /// Notes that what was claimed is told: its window begins.
     pub async fn alert_told(&self, claim: &AlertClaim) -> Result<(), QueryError> {
-        let (over, opens) = (claim.telling.is_over(), claim.telling == Telling::NoPoller);
+        let (over, opens) = (claim.kind.is_over(), claim.kind == AlertKind::NoPoller);
         let values =
-            [claim.telling.kind().into(), Value::from(&claim.by), i64::from(over).into(), i64::from(opens).into()];
+            [claim.kind.as_str().into(), Value::from(&claim.by), i64::from(over).into(), i64::from(opens).into()];
         write(self, &TOLD, &values).await.map_err(while_doing("noting that an alert was told"))
     }
 
     /// Gives back what was claimed and could not be told: after `pause` a replica may claim it again.
     pub async fn release_alert(&self, claim: &AlertClaim, pause: Duration) -> Result<(), QueryError> {
-        let values = [claim.telling.kind().into(), Value::from(&claim.by), millis_i64(pause).into()];
+        let values = [claim.kind.as_str().into(), Value::from(&claim.by), millis_i64(pause).into()];
         write(self, &RELEASE, &values).await.map_err(while_doing("giving back an alert"))
     }
 }

@@ -38,11 +38,11 @@ pub(super) struct Sender {
 
 impl Alert {
     /// What it is to the database.
-    pub(super) fn telling(&self) -> Telling {
+    pub(super) fn kind(&self) -> AlertKind {
         match self {
-            Self::DeadRate { .. } | Self::Test => Telling::DeadRate,
-            Self::NoPoller { .. } => Telling::NoPoller,
-            Self::PollerAgain => Telling::PollerAgain,
+            Self::DeadRate { .. } | Self::Test => AlertKind::DeadRate,
+            Self::NoPoller { .. } => AlertKind::NoPoller,
+            Self::PollerAgain => AlertKind::PollerAgain,
         }
     }
 
@@ -125,7 +125,7 @@ impl Alert {
         let Sender { environment, outbox_id, replica } = sender;
         let alert = match self {
             Self::Test => "test",
-            Self::DeadRate { .. } | Self::NoPoller { .. } | Self::PollerAgain => self.telling().kind(),
+            Self::DeadRate { .. } | Self::NoPoller { .. } | Self::PollerAgain => self.kind().as_str(),
         };
         let mut fields = json!({
             "alert": alert, "over": matches!(self, Self::PollerAgain), "text": text, "environment": environment,

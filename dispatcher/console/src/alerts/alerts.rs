@@ -201,8 +201,8 @@ impl AlertWatch {
 
     /// Tells it, where no other replica does or did.
     async fn tell(&self, alerts: &Alerts, alert: &Alert) -> Result<(), String> {
-        let (telling, window) = (alert.telling(), alerts.config.window);
-        let Some(claim) = in_time(LIMIT, self.database.claim_alert(telling, window, CLAIM)).await? else {
+        let (kind, window) = (alert.kind(), alerts.config.window);
+        let Some(claim) = in_time(LIMIT, self.database.claim_alert(kind, window, CLAIM)).await? else {
             return Ok(());
         };
         fault_point::reach(Point::AlertClaimed).await;
@@ -212,10 +212,10 @@ impl AlertWatch {
             replica: Some(self.replica.clone()),
         };
         let posted = alerts.webhook.post(&alert.body(&sender, &alerts.config)).await;
-        self.metrics.alert(telling, posted.is_ok());
+        self.metrics.alert(kind, posted.is_ok());
         match posted {
             Ok(()) => {
-                tracing::info!(alert = telling.kind(), "alerts.told: {}", alert.title());
+                tracing::info!(alert = kind.as_str(), "alerts.told: {}", alert.title());
                 in_time(LIMIT, self.database.alert_told(&claim)).await
             }
             Err(why) => self.not_told(alerts, alert, &claim, &why).await,
@@ -226,7 +226,7 @@ impl AlertWatch {
         let pause = PAUSE.min(alerts.config.window);
         let pause_words = humantime::format_duration(pause);
         tracing::error!(
-            alert = alert.telling().kind(),
+            alert = alert.kind().as_str(),
             why,
             "alerts.not_told: {}. The webhook of alerts.url took no post; it is tried again after {pause_words}",
             alert.title()
