@@ -12,9 +12,9 @@ use utoipa::ToSchema;
 
 use super::not_sent::NotSent;
 use super::note::Note;
+use super::outcome_notice::OutcomeNotice;
 use super::said::Said;
 use super::sent_twice::Repetition;
-use super::telling::Telling;
 use crate::configured::Configured;
 use crate::health::replicas::Replicas;
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
@@ -45,7 +45,7 @@ pub struct Explanation {
     pub sent_twice: Repetition,
     /// The messages that tell of the outcomes of the message, or the message of which it tells.
     #[serde(default)]
-    pub outcomes: Vec<Said<Telling>>,
+    pub outcomes: Vec<Said<OutcomeNotice>>,
     /// Likely mistakes of the application that wrote the message.
     #[serde(default)]
     pub notes: Vec<Said<Note>>,
@@ -92,7 +92,7 @@ impl Explanation {
             as_of: facts.clock.now.clone(),
             not_sent: super::reasons::of(facts, first, configured, fleet, waits).into_iter().map(Said::from).collect(),
             sent_twice: Repetition::of(facts),
-            outcomes: Telling::of(facts).into_iter().map(Said::from).collect(),
+            outcomes: OutcomeNotice::of(facts).into_iter().map(Said::from).collect(),
             notes: Note::of(facts).into_iter().map(Said::from).collect(),
         }
     }

@@ -9,11 +9,11 @@ mod life;
 mod mention;
 mod not_sent;
 mod note;
+mod outcome_notice;
 mod reasons;
 mod said;
 mod sent_twice;
 mod sentences;
-mod telling;
 mod waits;
 mod words;
 
@@ -29,4 +29,4 @@ pub use said::Said;
 pub use sent_twice::{Repetition, Verdict};
 
 pub use explain::{Explanation, explain};
-pub use telling::Telling;
+pub use outcome_notice::OutcomeNotice;

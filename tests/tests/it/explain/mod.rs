@@ -5,8 +5,8 @@ mod held;
 mod killed;
 mod life;
 mod not_sent;
+mod outcome_notice;
 mod sent_twice;
-mod telling;
 mod waits;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Outcomes that are told: the message and the one that tells of it name each other.
 
-use outbox_console::explain::Telling;
+use outbox_console::explain::OutcomeNotice;
 use outbox_schema::MessageId;
 use outbox_store::{DeadReason, Mark, OutcomeTarget, TargetTemplate, Verdict};
 use outbox_tests::conformance::store::{Outbox, mark, on_every_database};
@@ -23,11 +23,11 @@ async fn newest(outbox: &Outbox) -> MessageId {
 }
 
 /// The outcomes of an explanation, and their sentences, in which the times are left out.
-async fn outcomes(outbox: &Outbox, id: MessageId) -> (Vec<Telling>, Vec<String>) {
+async fn outcomes(outbox: &Outbox, id: MessageId) -> (Vec<OutcomeNotice>, Vec<String>) {
     let said = explained(outbox, id).await.outcomes;
     let sentences = said.iter().map(|said| match &said.cause {
-        Telling::ToldBy { at, .. } => said.sentence.replace(&format!(" of {}Z", &at[..19]), ""),
-        Telling::TellsOf { .. } => said.sentence.clone(),
+        OutcomeNotice::ToldBy { at, .. } => said.sentence.replace(&format!(" of {}Z", &at[..19]), ""),
+        OutcomeNotice::TellsOf { .. } => said.sentence.clone(),
     });
     (said.iter().map(|said| said.cause.clone()).collect(), sentences.collect())
 }
@@ -42,7 +42,7 @@ async fn a_message_and_the_messages_that_tell_of_its_outcomes_name_each_other() 
         let first = end(&leader, dead, "dead").await;
         let (told, sentences) = outcomes(outbox, id).await;
         assert!(
-            matches!(&told[..], [Telling::ToldBy { message, channel, status, .. }]
+            matches!(&told[..], [OutcomeNotice::ToldBy { message, channel, status, .. }]
                 if (*message, channel.as_str(), status.as_str()) == (first, "ops", "PENDING")),
             "{told:?}"
         );
@@ -81,7 +81,7 @@ async fn a_message_names_no_outcome_of_another_one() {
         insert(outbox, &[("id", &other.to_string())]).await;
         let others = end(&leader, Verdict::Success { receipt: None }, "delivered").await;
         let named = async |id| match &outcomes(outbox, id).await.0[..] {
-            [Telling::ToldBy { message, .. }] => *message,
+            [OutcomeNotice::ToldBy { message, .. }] => *message,
             others => panic!("{others:?}"),
         };
         assert_eq!((named(id).await, named(other).await), (mine, others));

@@ -1,4 +1,4 @@
-//! Outcomes that are told, as an explanation names them: the message that tells, and the message of which it tells.
+//! Notices of outcomes, as an explanation names them: the message that tells, and the message of which it tells.
 
 use std::fmt;
 
@@ -11,10 +11,12 @@ use utoipa::ToSchema;
 use super::{Mention, Mentions, Subject};
 use crate::text::to_the_second;
 
-/// An outcome that is told, by `on_dead` or `on_success` of a channel.
+/// A notice of an outcome, by `on_dead` or `on_success` of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "cause", rename_all = "snake_case")]
-pub enum Telling {
+// The name in the API.
+#[schema(as = Telling)]
+pub enum OutcomeNotice {
     /// Another message tells of an outcome of the message.
     ToldBy {
         /// The message that tells.
@@ -35,7 +37,7 @@ pub enum Telling {
     },
 }
 
-impl Telling {
+impl OutcomeNotice {
     /// What the message tells, then what tells of it, the oldest first.
     pub(super) fn of(facts: &MessageFacts) -> Vec<Self> {
         let tells = facts.tells_of.clone().map(|ToldMessage { id, status }| Self::TellsOf { message: id, status });
@@ -49,7 +51,7 @@ impl Telling {
     }
 }
 
-impl Mentions for Telling {
+impl Mentions for OutcomeNotice {
     fn mentions(&self) -> Vec<Mention> {
         match self {
             Self::ToldBy { message, channel, .. } => {
@@ -63,7 +65,7 @@ impl Mentions for Telling {
     }
 }
 
-impl fmt::Display for Telling {
+impl fmt::Display for OutcomeNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ToldBy { message, channel, status, at } => {
