@@ -6,7 +6,7 @@ use outbox_adapters::{About, Answer};
 use outbox_store::{Message, Outcome, Pause, PauseKind, Scope};
 use tokio::time::Instant;
 
-use super::breaker::Sign;
+use super::breaker::Signal;
 use super::ruling::Ruling;
 use super::{Destinations, State, credentials};
 
@@ -28,13 +28,13 @@ impl Destinations {
         let State { known, strangers, .. } = &mut *state;
         let mut is_of_all = answer.about != About::Target;
         if let Some(destination) = known.get_mut(&message.destination) {
-            let sign = sign(message, answer);
-            match sign {
-                Sign::Good if destination.is_stranger() => strangers.answered(destination.unused_for(now)),
-                Sign::Bad { .. } | Sign::Refused { .. } if destination.is_stranger() => strangers.failed(),
-                Sign::Good | Sign::Bad { .. } | Sign::Refused { .. } | Sign::Down | Sign::None => {}
+            let signal = signal(message, answer);
+            match signal {
+                Signal::Good if destination.is_stranger() => strangers.answered(destination.unused_for(now)),
+                Signal::Bad { .. } | Signal::Refused { .. } if destination.is_stranger() => strangers.failed(),
+                Signal::Good | Signal::Bad { .. } | Signal::Refused { .. } | Signal::Down | Signal::None => {}
             }
-            ruling = destination.answered(message, sign, weight, took, slots, now);
+            ruling = destination.answered(message, signal, weight, took, slots, now);
             is_of_all |= destination.speaks_for_all();
             if destination.comes_back_now(now) {
                 self.recovery.notify_one();
@@ -76,21 +76,23 @@ impl Destinations {
     }
 }
 
-fn sign(message: &Message, answer: &Answer) -> Sign {
+fn signal(message: &Message, answer: &Answer) -> Signal {
     match &answer.outcome {
         // The message was refused here, and the destination was not asked.
-        Outcome::Dead { .. } | Outcome::DeadTarget if answer.status_code.is_none() => Sign::None,
-        Outcome::Delivered { .. } | Outcome::Refused { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => Sign::Good,
+        Outcome::Dead { .. } | Outcome::DeadTarget if answer.status_code.is_none() => Signal::None,
+        Outcome::Delivered { .. } | Outcome::Refused { .. } | Outcome::Dead { .. } | Outcome::DeadTarget => {
+            Signal::Good
+        }
         Outcome::Retry { .. } | Outcome::InDoubt => {
             // Where no attempt was counted, the destination was at fault before, and not the message.
             let trying_for = if message.attempts == 0 { Duration::ZERO } else { message.retrying_for() };
             if answer.about == About::Target {
-                Sign::Refused { trying_for, asks: answer.busy_for.is_some() }
+                Signal::Refused { trying_for, asks: answer.busy_for.is_some() }
             } else {
-                Sign::Bad { trying_for }
+                Signal::Bad { trying_for }
             }
         }
-        Outcome::Defer { .. } | Outcome::Unsent => Sign::None,
+        Outcome::Defer { .. } | Outcome::Unsent => Signal::None,
     }
 }
 

@@ -28,7 +28,7 @@ const PROBES: usize = 3;
 
 /// What an attempt says about its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(super) enum Signal {
     /// The destination works: it took the message, or refused this one.
     Good,
     /// The destination does not work.
@@ -136,44 +136,50 @@ impl Breaker {
     }
 
     /// Learns from an attempt that ended. `others` are still in flight to the destination.
-    pub(super) fn learn(&mut self, sign: Sign, others: usize, now: Instant) -> Turn {
-        match sign {
-            Sign::Good => self.worked = Some(now),
-            Sign::Bad { .. } | Sign::Down => self.has_failed = true,
-            Sign::Refused { .. } | Sign::None => {}
+    pub(super) fn learn(&mut self, signal: Signal, others: usize, now: Instant) -> Turn {
+        match signal {
+            Signal::Good => self.worked = Some(now),
+            Signal::Bad { .. } | Signal::Down => self.has_failed = true,
+            Signal::Refused { .. } | Signal::None => {}
         }
         if let Some(remaining) = self.open_for(now) {
-            return if matches!(sign, Sign::Bad { .. } | Sign::Down) { Turn::StillOpen(remaining) } else { Turn::Stay };
+            return if matches!(signal, Signal::Bad { .. } | Signal::Down) {
+                Turn::StillOpen(remaining)
+            } else {
+                Turn::Stay
+            };
         }
-        let at_fault = matches!(sign, Sign::Bad { trying_for } if self.worked_within(trying_for, now));
-        match (&mut self.state, sign) {
+        let at_fault = matches!(signal, Signal::Bad { trying_for } if self.worked_within(trying_for, now));
+        match (&mut self.state, signal) {
             // The attempt showed nothing: another one goes in its place.
-            (State::HalfOpen { let_through }, Sign::None | Sign::Refused { .. }) => {
+            (State::HalfOpen { let_through }, Signal::None | Signal::Refused { .. }) => {
                 *let_through = let_through.saturating_sub(1);
                 Turn::Stay
             }
-            (State::Closed { .. } | State::Open { .. }, Sign::None | Sign::Refused { .. }) => Turn::Stay,
+            (State::Closed { .. } | State::Open { .. }, Signal::None | Signal::Refused { .. }) => Turn::Stay,
             // The message is at fault.
-            (State::Closed { .. }, Sign::Bad { .. }) if at_fault => Turn::Stay,
-            (State::Closed { .. }, Sign::Down) => self.open(now),
+            (State::Closed { .. }, Signal::Bad { .. }) if at_fault => Turn::Stay,
+            (State::Closed { .. }, Signal::Down) => self.open(now),
             (State::Closed { since, good, bad }, _) => {
                 if now - *since >= SPAN && *good > 0 {
                     (*since, *good, *bad) = (now, 0, 0);
                 }
-                if sign == Sign::Good {
+                if signal == Signal::Good {
                     *good = good.saturating_add(1);
                     return Turn::Stay;
                 }
                 *bad = bad.saturating_add(1);
                 if *bad >= LEAST && *bad >= *good { self.open(now) } else { Turn::Stay }
             }
-            (State::HalfOpen { .. }, Sign::Good) => {
+            (State::HalfOpen { .. }, Signal::Good) => {
                 (self.state, self.failures) = (State::closed(now), 0);
                 Turn::Close
             }
             // The other probes may still succeed.
-            (State::HalfOpen { .. }, Sign::Bad { .. } | Sign::Down) if others > 0 => Turn::StillOpen(FIRST_PAUSE),
-            (State::HalfOpen { .. } | State::Open { .. }, Sign::Good | Sign::Bad { .. } | Sign::Down) => self.open(now),
+            (State::HalfOpen { .. }, Signal::Bad { .. } | Signal::Down) if others > 0 => Turn::StillOpen(FIRST_PAUSE),
+            (State::HalfOpen { .. } | State::Open { .. }, Signal::Good | Signal::Bad { .. } | Signal::Down) => {
+                self.open(now)
+            }
         }
     }
 
@@ -194,11 +200,11 @@ mod tests {
     use super::*;
 
     /// The failure of a message at its first attempt.
-    const BAD: Sign = Sign::Bad { trying_for: Duration::ZERO };
+    const BAD: Signal = Signal::Bad { trying_for: Duration::ZERO };
 
-    /// How long the breaker opened for, after these signs.
-    fn after(breaker: &mut Breaker, signs: &[Sign], now: Instant) -> Option<Duration> {
-        signs.iter().find_map(|sign| match breaker.learn(*sign, 0, now) {
+    /// How long the breaker opened for, after these signals.
+    fn after(breaker: &mut Breaker, signals: &[Signal], now: Instant) -> Option<Duration> {
+        signals.iter().find_map(|signal| match breaker.learn(*signal, 0, now) {
             Turn::Open(pause) => Some(pause),
             Turn::Stay | Turn::StillOpen(_) | Turn::Close => None,
         })
@@ -209,23 +215,23 @@ mod tests {
         let now = Instant::now();
         assert_eq!(after(&mut Breaker::new(now), &[BAD; 4], now), None);
         assert!(after(&mut Breaker::new(now), &[BAD; 5], now).is_some());
-        let mixed = [[Sign::Good; 6], [BAD; 6]].concat();
+        let mixed = [[Signal::Good; 6], [BAD; 6]].concat();
         assert_eq!(after(&mut Breaker::new(now), &mixed[..11], now), None);
         assert!(after(&mut Breaker::new(now), &mixed, now).is_some());
-        assert_eq!(after(&mut Breaker::new(now), &[Sign::None; 50], now), None);
+        assert_eq!(after(&mut Breaker::new(now), &[Signal::None; 50], now), None);
     }
 
     #[test]
     fn failures_that_are_far_between_count_together_until_something_succeeds() {
         let now = Instant::now();
         let (mut lonely, mut answered) = (Breaker::new(now), Breaker::new(now));
-        answered.learn(Sign::Good, 0, now);
+        answered.learn(Signal::Good, 0, now);
         let mut opened = (0, 0);
         for minute in 1..=5 {
             let then = now + SPAN * minute;
             opened.0 += u32::from(lonely.learn(BAD, 0, then) != Turn::Stay);
             opened.1 += u32::from(answered.learn(BAD, 0, then) != Turn::Stay);
-            answered.learn(Sign::Good, 0, then);
+            answered.learn(Signal::Good, 0, then);
         }
         assert_eq!(opened, (1, 0));
     }
@@ -233,17 +239,17 @@ mod tests {
     #[test]
     fn a_message_that_was_first_tried_before_the_last_success_opens_nothing() {
         const AGO: Duration = Duration::from_secs(20);
-        let tried = |ago| [Sign::Bad { trying_for: ago }; 5];
+        let tried = |ago| [Signal::Bad { trying_for: ago }; 5];
         let now = Instant::now();
         assert!(after(&mut Breaker::new(now), &tried(AGO), now).is_some(), "nothing is known of the destination");
 
         let mut breaker = Breaker::new(now);
-        breaker.learn(Sign::Good, 0, now);
+        breaker.learn(Signal::Good, 0, now);
         let then = now + AGO;
         assert_eq!(after(&mut breaker, &tried(AGO + Duration::from_millis(1)), then), None);
         let pause = after(&mut breaker, &tried(AGO), then).expect("it may have failed since");
         assert!(matches!(breaker.learn(tried(AGO * 2)[0], 0, then), Turn::StillOpen(_)));
-        assert_eq!(breaker.learn(Sign::Good, 0, then + pause), Turn::Close);
+        assert_eq!(breaker.learn(Signal::Good, 0, then + pause), Turn::Close);
         assert_eq!(after(&mut breaker, &tried(AGO + pause), then + pause + AGO), None, "it took one after the pause");
         assert!(after(&mut breaker, &tried(AGO), then + pause + AGO).is_some());
     }
@@ -254,11 +260,11 @@ mod tests {
         let mut breaker = Breaker::new(now);
         let pause = after(&mut breaker, &[BAD; 5], now);
         assert!(breaker.open_for(now).is_some());
-        assert_eq!(breaker.learn(Sign::Good, 0, now), Turn::Stay, "it began before the pause");
+        assert_eq!(breaker.learn(Signal::Good, 0, now), Turn::Stay, "it began before the pause");
         let then = now + pause.unwrap_or_default();
         assert_eq!((breaker.open_for(then), breaker.probes_left()), (None, Some(PROBES)));
         assert!(matches!(breaker.learn(BAD, 1, then), Turn::StillOpen(_)));
-        assert_eq!(breaker.learn(Sign::Good, 0, then), Turn::Close);
+        assert_eq!(breaker.learn(Signal::Good, 0, then), Turn::Close);
         assert!(breaker.is_closed() && breaker.failures == 0);
     }
 
@@ -273,7 +279,7 @@ mod tests {
         }
         breaker.learn(BAD, 2, now);
         assert_eq!(breaker.probes_left(), Some(0), "one that failed makes no room for another");
-        breaker.learn(Sign::None, 1, now);
+        breaker.learn(Signal::None, 1, now);
         assert_eq!(breaker.probes_left(), Some(1), "one that was not sent does");
         assert!(matches!(breaker.learn(BAD, 0, now), Turn::Open(_)));
     }
@@ -307,8 +313,8 @@ mod tests {
         fn it_never_opens_where_most_attempts_succeed(rounds in 1_usize..200) {
             let now = Instant::now();
             let mut breaker = Breaker::new(now);
-            let signs: Vec<_> = (0..rounds).flat_map(|_| [Sign::Good, Sign::Good, BAD]).collect();
-            prop_assert_eq!(after(&mut breaker, &signs, now), None);
+            let signals: Vec<_> = (0..rounds).flat_map(|_| [Signal::Good, Signal::Good, BAD]).collect();
+            prop_assert_eq!(after(&mut breaker, &signals, now), None);
         }
     }
 }

@@ -7,7 +7,7 @@ use outbox_store::destination::{DestinationState, Ramp};
 use outbox_store::{Message, Pause, PauseKind};
 use tokio::time::Instant;
 
-use crate::destinations::breaker::{Breaker, Sign, Turn};
+use crate::destinations::breaker::{Breaker, Signal, Turn};
 use crate::destinations::holds::Holds;
 use crate::destinations::rate::{Bucket, REST};
 use crate::destinations::refusals::{Extent, Targets};
@@ -263,29 +263,29 @@ impl Destination {
 
     pub(crate) fn released(&mut self, bytes: u64, now: Instant) {
         self.window.released(bytes);
-        self.breaker.learn(Sign::None, self.window.in_flight, now);
+        self.breaker.learn(Signal::None, self.window.in_flight, now);
     }
 
     /// Learns from an attempt that ended. `bytes` are those of `message`.
     pub(crate) fn answered(
         &mut self,
         message: &Message,
-        sign: Sign,
+        signal: Signal,
         bytes: u64,
         took: Duration,
         slots: Slots,
         now: Instant,
     ) -> Ruling {
         self.window.released(bytes);
-        self.window.has_answered |= sign == Sign::Good;
-        if sign != Sign::None {
+        self.window.has_answered |= signal == Signal::Good;
+        if signal != Signal::None {
             self.targets.end();
             let most = slots.share(self.limits.max_in_flight, self.window.is_slow(now));
             self.window.answered(took, most, now);
         }
         (self.used, self.met) = (now, now);
-        let (name, sign) = (&message.destination, self.weighed(sign, &message.target, now));
-        match self.breaker.learn(sign, self.window.in_flight, now) {
+        let (name, signal) = (&message.destination, self.weighed(signal, &message.target, now));
+        match self.breaker.learn(signal, self.window.in_flight, now) {
             Turn::Stay => Ruling::default(),
             Turn::StillOpen(remaining) => Ruling { deferred: Some(remaining), ..Ruling::default() },
             Turn::Open(remaining) => {
@@ -303,19 +303,19 @@ impl Destination {
 
     /// What an attempt to deliver to `target` says of the whole destination. A message that was first tried before the last success
     /// is itself at fault.
-    fn weighed(&mut self, sign: Sign, target: &str, now: Instant) -> Sign {
-        match sign {
-            Sign::Good => self.targets.accepts(),
-            Sign::Refused { trying_for, asks } if !self.breaker.worked_within(trying_for, now) => {
+    fn weighed(&mut self, signal: Signal, target: &str, now: Instant) -> Signal {
+        match signal {
+            Signal::Good => self.targets.accepts(),
+            Signal::Refused { trying_for, asks } if !self.breaker.worked_within(trying_for, now) => {
                 return match self.targets.refuses(target, asks) {
-                    Extent::Target => sign,
-                    Extent::Known => Sign::Bad { trying_for },
-                    Extent::All => Sign::Down,
+                    Extent::Target => signal,
+                    Extent::Known => Signal::Bad { trying_for },
+                    Extent::All => Signal::Down,
                 };
             }
-            Sign::Refused { .. } | Sign::Bad { .. } | Sign::Down | Sign::None => {}
+            Signal::Refused { .. } | Signal::Bad { .. } | Signal::Down | Signal::None => {}
         }
-        sign
+        signal
     }
 
     /// Whether a target that asks for a pause speaks for the whole destination.
