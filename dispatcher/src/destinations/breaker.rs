@@ -51,7 +51,7 @@ pub(super) enum Signal {
 
 /// The reaction of the breaker to an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Transition {
     /// The breaker stays as it is.
     Stay,
     /// The breaker opens, or stays open, for this long: a pause begins.
@@ -136,7 +136,7 @@ impl Breaker {
     }
 
     /// Learns from an attempt that ended. `others` are still in flight to the destination.
-    pub(super) fn learn(&mut self, signal: Signal, others: usize, now: Instant) -> Turn {
+    pub(super) fn learn(&mut self, signal: Signal, others: usize, now: Instant) -> Transition {
         match signal {
             Signal::Good => self.worked = Some(now),
             Signal::Bad { .. } | Signal::Down => self.has_failed = true,
@@ -144,9 +144,9 @@ impl Breaker {
         }
         if let Some(remaining) = self.open_for(now) {
             return if matches!(signal, Signal::Bad { .. } | Signal::Down) {
-                Turn::StillOpen(remaining)
+                Transition::StillOpen(remaining)
             } else {
-                Turn::Stay
+                Transition::Stay
             };
         }
         let at_fault = matches!(signal, Signal::Bad { trying_for } if self.worked_within(trying_for, now));
@@ -154,11 +154,11 @@ impl Breaker {
             // The attempt showed nothing: another one goes in its place.
             (State::HalfOpen { let_through }, Signal::None | Signal::Refused { .. }) => {
                 *let_through = let_through.saturating_sub(1);
-                Turn::Stay
+                Transition::Stay
             }
-            (State::Closed { .. } | State::Open { .. }, Signal::None | Signal::Refused { .. }) => Turn::Stay,
+            (State::Closed { .. } | State::Open { .. }, Signal::None | Signal::Refused { .. }) => Transition::Stay,
             // The message is at fault.
-            (State::Closed { .. }, Signal::Bad { .. }) if at_fault => Turn::Stay,
+            (State::Closed { .. }, Signal::Bad { .. }) if at_fault => Transition::Stay,
             (State::Closed { .. }, Signal::Down) => self.open(now),
             (State::Closed { since, good, bad }, _) => {
                 if now - *since >= SPAN && *good > 0 {
@@ -166,30 +166,32 @@ impl Breaker {
                 }
                 if signal == Signal::Good {
                     *good = good.saturating_add(1);
-                    return Turn::Stay;
+                    return Transition::Stay;
                 }
                 *bad = bad.saturating_add(1);
-                if *bad >= LEAST && *bad >= *good { self.open(now) } else { Turn::Stay }
+                if *bad >= LEAST && *bad >= *good { self.open(now) } else { Transition::Stay }
             }
             (State::HalfOpen { .. }, Signal::Good) => {
                 (self.state, self.failures) = (State::closed(now), 0);
-                Turn::Close
+                Transition::Close
             }
             // The other probes may still succeed.
-            (State::HalfOpen { .. }, Signal::Bad { .. } | Signal::Down) if others > 0 => Turn::StillOpen(FIRST_PAUSE),
+            (State::HalfOpen { .. }, Signal::Bad { .. } | Signal::Down) if others > 0 => {
+                Transition::StillOpen(FIRST_PAUSE)
+            }
             (State::HalfOpen { .. } | State::Open { .. }, Signal::Good | Signal::Bad { .. } | Signal::Down) => {
                 self.open(now)
             }
         }
     }
 
-    fn open(&mut self, now: Instant) -> Turn {
+    fn open(&mut self, now: Instant) -> Transition {
         let doubled = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
         let pause = FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE);
         let pause = pause.mul_f64(1.0 + rand::random::<f64>() / 5.0);
         self.failures = self.failures.saturating_add(1);
         self.state = State::Open { until: now + pause };
-        Turn::Open(pause)
+        Transition::Open(pause)
     }
 }
 
@@ -205,8 +207,8 @@ mod tests {
     /// How long the breaker opened for, after these signals.
     fn after(breaker: &mut Breaker, signals: &[Signal], now: Instant) -> Option<Duration> {
         signals.iter().find_map(|signal| match breaker.learn(*signal, 0, now) {
-            Turn::Open(pause) => Some(pause),
-            Turn::Stay | Turn::StillOpen(_) | Turn::Close => None,
+            Transition::Open(pause) => Some(pause),
+            Transition::Stay | Transition::StillOpen(_) | Transition::Close => None,
         })
     }
 
@@ -229,8 +231,8 @@ mod tests {
         let mut opened = (0, 0);
         for minute in 1..=5 {
             let then = now + SPAN * minute;
-            opened.0 += u32::from(lonely.learn(BAD, 0, then) != Turn::Stay);
-            opened.1 += u32::from(answered.learn(BAD, 0, then) != Turn::Stay);
+            opened.0 += u32::from(lonely.learn(BAD, 0, then) != Transition::Stay);
+            opened.1 += u32::from(answered.learn(BAD, 0, then) != Transition::Stay);
             answered.learn(Signal::Good, 0, then);
         }
         assert_eq!(opened, (1, 0));
@@ -248,8 +250,8 @@ mod tests {
         let then = now + AGO;
         assert_eq!(after(&mut breaker, &tried(AGO + Duration::from_millis(1)), then), None);
         let pause = after(&mut breaker, &tried(AGO), then).expect("it may have failed since");
-        assert!(matches!(breaker.learn(tried(AGO * 2)[0], 0, then), Turn::StillOpen(_)));
-        assert_eq!(breaker.learn(Signal::Good, 0, then + pause), Turn::Close);
+        assert!(matches!(breaker.learn(tried(AGO * 2)[0], 0, then), Transition::StillOpen(_)));
+        assert_eq!(breaker.learn(Signal::Good, 0, then + pause), Transition::Close);
         assert_eq!(after(&mut breaker, &tried(AGO + pause), then + pause + AGO), None, "it took one after the pause");
         assert!(after(&mut breaker, &tried(AGO), then + pause + AGO).is_some());
     }
@@ -260,11 +262,11 @@ mod tests {
         let mut breaker = Breaker::new(now);
         let pause = after(&mut breaker, &[BAD; 5], now);
         assert!(breaker.open_for(now).is_some());
-        assert_eq!(breaker.learn(Signal::Good, 0, now), Turn::Stay, "it began before the pause");
+        assert_eq!(breaker.learn(Signal::Good, 0, now), Transition::Stay, "it began before the pause");
         let then = now + pause.unwrap_or_default();
         assert_eq!((breaker.open_for(then), breaker.probes_left()), (None, Some(PROBES)));
-        assert!(matches!(breaker.learn(BAD, 1, then), Turn::StillOpen(_)));
-        assert_eq!(breaker.learn(Signal::Good, 0, then), Turn::Close);
+        assert!(matches!(breaker.learn(BAD, 1, then), Transition::StillOpen(_)));
+        assert_eq!(breaker.learn(Signal::Good, 0, then), Transition::Close);
         assert!(breaker.is_closed() && breaker.failures == 0);
     }
 
@@ -281,7 +283,7 @@ mod tests {
         assert_eq!(breaker.probes_left(), Some(0), "one that failed makes no room for another");
         breaker.learn(Signal::None, 1, now);
         assert_eq!(breaker.probes_left(), Some(1), "one that was not sent does");
-        assert!(matches!(breaker.learn(BAD, 0, now), Turn::Open(_)));
+        assert!(matches!(breaker.learn(BAD, 0, now), Transition::Open(_)));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use outbox_store::destination::{DestinationState, Ramp};
 use outbox_store::{Message, Pause, PauseKind};
 use tokio::time::Instant;
 
-use crate::destinations::breaker::{Breaker, Signal, Turn};
+use crate::destinations::breaker::{Breaker, Signal, Transition};
 use crate::destinations::holds::Holds;
 use crate::destinations::rate::{Bucket, REST};
 use crate::destinations::refusals::{Extent, Targets};
@@ -286,14 +286,14 @@ impl Destination {
         (self.used, self.met) = (now, now);
         let (name, signal) = (&message.destination, self.weighed(signal, &message.target, now));
         match self.breaker.learn(signal, self.window.in_flight, now) {
-            Turn::Stay => Ruling::default(),
-            Turn::StillOpen(remaining) => Ruling { deferred: Some(remaining), ..Ruling::default() },
-            Turn::Open(remaining) => {
+            Transition::Stay => Ruling::default(),
+            Transition::StillOpen(remaining) => Ruling { deferred: Some(remaining), ..Ruling::default() },
+            Transition::Open(remaining) => {
                 tracing::warn!(destination = name, pauses = self.breaker.failures, ?remaining, "breaker.opened");
                 let pause = Pause { destination: name.clone(), remaining, kind: PauseKind::Breaker };
                 Ruling { deferred: Some(remaining), pause: Some(pause), at_fault: false }
             }
-            Turn::Close => {
+            Transition::Close => {
                 tracing::info!(destination = name, "breaker.closed");
                 self.comes_back = true;
                 Ruling::default()
