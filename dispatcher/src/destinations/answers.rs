@@ -7,7 +7,7 @@ use outbox_store::{Message, Outcome, Pause, PauseKind, Scope};
 use tokio::time::Instant;
 
 use super::breaker::Signal;
-use super::ruling::Ruling;
+use super::destination_decision::DestinationDecision;
 use super::{Destinations, State, credentials};
 
 impl Destinations {
@@ -20,10 +20,10 @@ impl Destinations {
         answer: &Answer,
         took: Duration,
         longest: Duration,
-    ) -> Ruling {
+    ) -> DestinationDecision {
         let now = Instant::now();
         let mut state = self.state();
-        let mut ruling = Ruling::default();
+        let mut decision = DestinationDecision::default();
         let slots = self.slots(&state);
         let State { known, strangers, .. } = &mut *state;
         let mut is_of_all = answer.about != About::Target;
@@ -34,7 +34,7 @@ impl Destinations {
                 Signal::Bad { .. } | Signal::Refused { .. } if destination.is_stranger() => strangers.failed(),
                 Signal::Good | Signal::Bad { .. } | Signal::Refused { .. } | Signal::Down | Signal::None => {}
             }
-            ruling = destination.answered(message, signal, weight, took, slots, now);
+            decision = destination.answered(message, signal, weight, took, slots, now);
             is_of_all |= destination.speaks_for_all();
             if destination.comes_back_now(now) {
                 self.recovery.notify_one();
@@ -44,12 +44,12 @@ impl Destinations {
         match state.credentials.learn(message, answer, longest, now) {
             credentials::Turn::Stay => {}
             credentials::Turn::Refused { bar, wait } => {
-                ruling.deferred = Some(wait);
+                decision.deferred = Some(wait);
                 let destination = message.channel.clone();
                 asked = bar.map(|remaining| Pause { destination, remaining, kind: PauseKind::Barred }).or(asked);
             }
-            credentials::Turn::AtFault => ruling.at_fault = true,
-            credentials::Turn::Waits(wait) => ruling.deferred = Some(wait),
+            credentials::Turn::AtFault => decision.at_fault = true,
+            credentials::Turn::Waits(wait) => decision.deferred = Some(wait),
             credentials::Turn::Verified => {
                 state.destination(&message.destination, now).brings_back();
                 self.recovery.notify_one();
@@ -61,18 +61,18 @@ impl Destinations {
         }
         if let Some(asked) = asked {
             state.destination(&asked.destination, now).pause(asked.kind, asked.remaining, now);
-            ruling.pause = Some(match ruling.pause.take() {
+            decision.pause = Some(match decision.pause.take() {
                 // The destination is tried carefully, but no sooner than it asked for.
                 Some(opened) => Pause { remaining: opened.remaining.max(asked.remaining), ..opened },
                 None => asked,
             });
         }
-        if let Some(pause) = &ruling.pause {
+        if let Some(pause) = &decision.pause {
             state.destination(&pause.destination, now).is_to_be_written();
         }
         state.stirred.note(&message.destination);
         self.has_answered(state);
-        ruling
+        decision
     }
 }
 

@@ -4,15 +4,21 @@ use std::time::Duration;
 
 use outbox_store::{DeadReason, Identity, InDoubtPolicy, Message, Outcome, Verdict};
 
-use crate::destinations::Ruling;
+use crate::destinations::DestinationDecision;
 use crate::poller::channels::{Channel, Retry};
 
 /// Decides what becomes of `message` after attempt `number` ended with `outcome`. Where the destination is at fault, or the
 /// credential of the channel, and takes nothing for a while, a failure that leads to a plain retry counts no attempt. A message that
 /// is at fault itself is dead.
-pub(crate) fn decide(outcome: &Outcome, channel: &Channel, message: &Message, number: u32, ruling: &Ruling) -> Verdict {
-    match (outcome, ruling.deferred) {
-        _ if ruling.at_fault => dead(DeadReason::Permanent, false),
+pub(crate) fn decide(
+    outcome: &Outcome,
+    channel: &Channel,
+    message: &Message,
+    number: u32,
+    decision: &DestinationDecision,
+) -> Verdict {
+    match (outcome, decision.deferred) {
+        _ if decision.at_fault => dead(DeadReason::Permanent, false),
         (Outcome::Retry { not_before }, Some(wait)) if !is_too_old(channel, message) => {
             let at_least = asked(channel, *not_before).max(channel.retry.floor);
             Verdict::Spared { after: wait.max(at_least), at_least }
@@ -147,11 +153,11 @@ mod tests {
     }
 
     fn of(outcome: &Outcome, policy: InDoubtPolicy, number: u32) -> Verdict {
-        decide(outcome, &channel(policy), &message(None, None), number, &Ruling::default())
+        decide(outcome, &channel(policy), &message(None, None), number, &DestinationDecision::default())
     }
 
-    fn takes_nothing_for(wait: Duration) -> Ruling {
-        Ruling { deferred: Some(wait), ..Ruling::default() }
+    fn takes_nothing_for(wait: Duration) -> DestinationDecision {
+        DestinationDecision { deferred: Some(wait), ..DestinationDecision::default() }
     }
 
     fn is_retry(verdict: &Verdict) -> bool {
@@ -166,14 +172,20 @@ mod tests {
         assert!(is_retry(&of(&retry, InDoubtPolicy::Resend, 2)));
         assert_eq!(of(&retry, InDoubtPolicy::Resend, 3), EXHAUSTED);
         let own = message(Some(2), None);
-        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &own, 2, &Ruling::default()), EXHAUSTED);
+        assert_eq!(
+            decide(&retry, &channel(InDoubtPolicy::Resend), &own, 2, &DestinationDecision::default()),
+            EXHAUSTED
+        );
     }
 
     #[test]
     fn a_message_older_than_its_channel_retries_is_exhausted() {
         let old = message(None, Some(600_000));
         let retry = Outcome::Retry { not_before: None };
-        assert_eq!(decide(&retry, &channel(InDoubtPolicy::Resend), &old, 1, &Ruling::default()), EXHAUSTED);
+        assert_eq!(
+            decide(&retry, &channel(InDoubtPolicy::Resend), &old, 1, &DestinationDecision::default()),
+            EXHAUSTED
+        );
     }
 
     #[test]
@@ -199,7 +211,7 @@ mod tests {
         assert_eq!(soon, spared, "a breaker is about to be tried again");
         for outcome in [Outcome::InDoubt, Outcome::Retry { not_before: None }] {
             let mut waits: Vec<_> = (0..100)
-                .map(|_| match decide(&outcome, &channel, &message(None, None), 1, &Ruling::default()) {
+                .map(|_| match decide(&outcome, &channel, &message(None, None), 1, &DestinationDecision::default()) {
                     Verdict::Retry { after } => after,
                     other => panic!("{other:?}"),
                 })
@@ -245,8 +257,8 @@ mod tests {
     #[test]
     fn a_message_that_is_at_fault_itself_is_dead_at_once() {
         let refused = Outcome::Refused { not_before: None, identity: Identity::Signature };
-        let ruling = Ruling { at_fault: true, ..Ruling::default() };
-        let verdict = decide(&refused, &channel(InDoubtPolicy::Resend), &message(None, None), 1, &ruling);
+        let decision = DestinationDecision { at_fault: true, ..DestinationDecision::default() };
+        let verdict = decide(&refused, &channel(InDoubtPolicy::Resend), &message(None, None), 1, &decision);
         assert_eq!(verdict, Verdict::Dead { reason: DeadReason::Permanent, attempted: true, invalid_target: false });
     }
 

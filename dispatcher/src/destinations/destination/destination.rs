@@ -12,7 +12,9 @@ use crate::destinations::holds::Holds;
 use crate::destinations::rate::{Bucket, REST};
 use crate::destinations::refusals::{Extent, Targets};
 use crate::destinations::window::{Slots, Window};
-use crate::destinations::{ANSWERS_FORGOTTEN, FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, REST_BEGINS, Ruling};
+use crate::destinations::{
+    ANSWERS_FORGOTTEN, DestinationDecision, FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, REST_BEGINS,
+};
 
 /// How often a rising rate is saved while it is in use.
 const SAVE_RISE: Duration = Duration::from_secs(10);
@@ -275,7 +277,7 @@ impl Destination {
         took: Duration,
         slots: Slots,
         now: Instant,
-    ) -> Ruling {
+    ) -> DestinationDecision {
         self.window.released(bytes);
         self.window.has_answered |= signal == Signal::Good;
         if signal != Signal::None {
@@ -286,17 +288,19 @@ impl Destination {
         (self.used, self.met) = (now, now);
         let (name, signal) = (&message.destination, self.weighed(signal, &message.target, now));
         match self.breaker.learn(signal, self.window.in_flight, now) {
-            Transition::Stay => Ruling::default(),
-            Transition::StillOpen(remaining) => Ruling { deferred: Some(remaining), ..Ruling::default() },
+            Transition::Stay => DestinationDecision::default(),
+            Transition::StillOpen(remaining) => {
+                DestinationDecision { deferred: Some(remaining), ..DestinationDecision::default() }
+            }
             Transition::Open(remaining) => {
                 tracing::warn!(destination = name, pauses = self.breaker.failures, ?remaining, "breaker.opened");
                 let pause = Pause { destination: name.clone(), remaining, kind: PauseKind::Breaker };
-                Ruling { deferred: Some(remaining), pause: Some(pause), at_fault: false }
+                DestinationDecision { deferred: Some(remaining), pause: Some(pause), at_fault: false }
             }
             Transition::Close => {
                 tracing::info!(destination = name, "breaker.closed");
                 self.comes_back = true;
-                Ruling::default()
+                DestinationDecision::default()
             }
         }
     }

@@ -36,10 +36,10 @@ async fn a_resumption_waits_for_the_mark_of_a_pause_that_may_be_newer() {
     let destinations = destinations(Limits::default());
     destinations.admitted(&[to("a")]);
     let busy = Answer { busy_for: Some(Duration::from_mins(5)), ..failed() };
-    let ruling = destinations.learns_unwritten(&to("a"), &busy, QUICK);
+    let decision = destinations.learns_unwritten(&to("a"), &busy, QUICK);
     destinations.heard(vec![changed("a", 1, None)]);
     assert!(destinations.is_closed("a"));
-    destinations.written(&[&ruling.pause.expect("it asks for a pause")]);
+    destinations.written(&[&decision.pause.expect("it asks for a pause")]);
     destinations.heard(vec![changed("a", 1, None)]);
     assert!(!destinations.is_closed("a"), "the database has no pause any more: somebody ended it");
 }

@@ -6,8 +6,8 @@ use super::*;
 async fn a_credential_that_is_refused_closes_the_channel() {
     let destinations = destinations(Limits::default());
     let until = Duration::from_mins(1);
-    let ruling = destinations.send("a", &answer(Outcome::Defer { scope: Scope::Channel, until }), QUICK);
-    let pause = ruling.pause.expect("it is paused");
+    let decision = destinations.send("a", &answer(Outcome::Defer { scope: Scope::Channel, until }), QUICK);
+    let pause = decision.pause.expect("it is paused");
     assert_eq!((pause.destination.as_str(), pause.kind), ("hook", PauseKind::Barred));
     assert!(destinations.is_closed("hook"));
     assert!(destinations.holds_hook());
@@ -20,7 +20,7 @@ fn refused() -> Answer {
 
 impl Destinations {
     /// An attempt at a signed message, which its receiver refused. It was first tried so long ago.
-    fn refuse_signed(&self, id: i64, tried: Duration) -> Ruling {
+    fn refuse_signed(&self, id: i64, tried: Duration) -> DestinationDecision {
         let retrying_for_ms = i64::try_from(tried.as_millis()).ok();
         let message = Message { id, retrying_for_ms, ..to("hook") };
         self.admitted(std::slice::from_ref(&message));
@@ -33,7 +33,7 @@ impl Destinations {
 async fn one_signed_message_that_is_refused_again_and_again_counts_its_attempts() {
     let destinations = destinations(Limits::default());
     for tried in 0..100 {
-        assert_eq!(destinations.refuse_signed(1, Duration::from_secs(tried)), Ruling::default());
+        assert_eq!(destinations.refuse_signed(1, Duration::from_secs(tried)), DestinationDecision::default());
     }
 }
 
@@ -41,20 +41,20 @@ async fn one_signed_message_that_is_refused_again_and_again_counts_its_attempts(
 async fn signed_messages_wait_each_for_itself_once_five_were_refused_and_nothing_was_delivered() {
     let destinations = destinations(Limits::default());
     for id in 1..5 {
-        assert_eq!(destinations.refuse_signed(id, Duration::ZERO), Ruling::default());
+        assert_eq!(destinations.refuse_signed(id, Duration::ZERO), DestinationDecision::default());
     }
     for (id, tried, wait) in [(5, 0, 5), (1, 7, 7), (6, 100, 100)] {
-        let ruling = destinations.refuse_signed(id, Duration::from_secs(tried));
-        let waits = ruling.deferred.expect("it waits").as_secs_f64();
+        let decision = destinations.refuse_signed(id, Duration::from_secs(tried));
+        let waits = decision.deferred.expect("it waits").as_secs_f64();
         assert!((f64::from(wait)..=f64::from(wait) * 1.2).contains(&waits), "{waits} s");
-        assert!(ruling.pause.is_none() && !ruling.at_fault);
+        assert!(decision.pause.is_none() && !decision.at_fault);
     }
     assert_eq!(destinations.refuse_signed(7, Duration::from_hours(50)).deferred, Some(FAR), "however old it is");
     assert!(!destinations.is_closed("hook") && !destinations.holds_hook());
 
     destinations.send_to("/ok", &delivered());
     assert_eq!(destinations.recovered(), ["hook"], "what waits comes back at once");
-    assert_eq!(destinations.refuse_signed(8, Duration::ZERO), Ruling::default(), "the key works");
+    assert_eq!(destinations.refuse_signed(8, Duration::ZERO), DestinationDecision::default(), "the key works");
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,14 +64,22 @@ async fn a_signed_message_is_at_fault_where_another_was_delivered_since_it_was_f
     tokio::time::advance(Duration::from_secs(1)).await;
     destinations.send_to("/ok", &delivered());
     tokio::time::advance(Duration::from_secs(1)).await;
-    assert_eq!(destinations.refuse_signed(2, Duration::ZERO), Ruling::default(), "it was never tried before");
-    assert_eq!(destinations.refuse_signed(3, Duration::from_millis(900)), Ruling::default(), "nor so long ago");
+    assert_eq!(
+        destinations.refuse_signed(2, Duration::ZERO),
+        DestinationDecision::default(),
+        "it was never tried before"
+    );
+    assert_eq!(
+        destinations.refuse_signed(3, Duration::from_millis(900)),
+        DestinationDecision::default(),
+        "nor so long ago"
+    );
     assert!(destinations.refuse_signed(1, Duration::from_secs(2)).at_fault);
 }
 
 impl Destinations {
     /// An attempt at a path under the channel's `base_url`.
-    fn send_to(&self, target: &str, answer: &Answer) -> Ruling {
+    fn send_to(&self, target: &str, answer: &Answer) -> DestinationDecision {
         let message = Message { target: target.to_owned(), ..to("hook") };
         self.admitted(std::slice::from_ref(&message));
         self.learns(&message, answer, QUICK)
@@ -82,7 +90,7 @@ impl Destinations {
 async fn one_target_that_is_refused_again_and_again_holds_nothing_up() {
     let destinations = destinations(Limits::default());
     for _ in 0..100 {
-        assert_eq!(destinations.send_to("/forbidden", &refused()), Ruling::default());
+        assert_eq!(destinations.send_to("/forbidden", &refused()), DestinationDecision::default());
     }
     assert!(!destinations.is_closed("hook"));
 }
@@ -91,7 +99,7 @@ async fn one_target_that_is_refused_again_and_again_holds_nothing_up() {
 async fn several_targets_that_are_refused_are_at_fault_where_others_are_delivered_between() {
     let destinations = destinations(Limits::default());
     for number in 0..100 {
-        assert_eq!(destinations.send_to(&format!("/forbidden/{number}"), &refused()), Ruling::default());
+        assert_eq!(destinations.send_to(&format!("/forbidden/{number}"), &refused()), DestinationDecision::default());
         if number % 4 == 3 {
             destinations.send_to("/ok", &delivered());
         }
@@ -100,8 +108,8 @@ async fn several_targets_that_are_refused_are_at_fault_where_others_are_delivere
     for number in 0..10 {
         let tried = Message { target: format!("/again/{number}"), ..tried.clone() };
         destinations.admitted(std::slice::from_ref(&tried));
-        let ruling = destinations.learns(&tried, &refused(), QUICK);
-        assert_eq!(ruling, Ruling::default(), "it was first tried before the last delivery");
+        let decision = destinations.learns(&tried, &refused(), QUICK);
+        assert_eq!(decision, DestinationDecision::default(), "it was first tried before the last delivery");
     }
 }
 
@@ -109,13 +117,13 @@ async fn several_targets_that_are_refused_are_at_fault_where_others_are_delivere
 async fn a_credential_that_five_targets_refuse_closes_the_channel_until_something_is_delivered() {
     let destinations = destinations(Limits::default());
     for number in 0..4 {
-        assert_eq!(destinations.send_to(&format!("/{number}"), &refused()), Ruling::default());
+        assert_eq!(destinations.send_to(&format!("/{number}"), &refused()), DestinationDecision::default());
     }
     let first = Duration::from_secs(2);
-    let ruling = destinations.send_to("/4", &refused());
-    let pause = ruling.pause.expect("it is paused");
+    let decision = destinations.send_to("/4", &refused());
+    let pause = decision.pause.expect("it is paused");
     assert_eq!((pause.destination.as_str(), pause.kind, pause.remaining), ("hook", PauseKind::Barred, first));
-    assert!(ruling.deferred.is_some_and(|wait| wait > first), "no attempt is counted, and others go first");
+    assert!(decision.deferred.is_some_and(|wait| wait > first), "no attempt is counted, and others go first");
     assert!(destinations.holds_hook());
 
     let (mut waits, mut tries) = (Vec::new(), Vec::new());
@@ -128,9 +136,9 @@ async fn a_credential_that_five_targets_refuse_closes_the_channel_until_somethin
         bar = loop {
             assert!(!destinations.is_closed("hook"));
             refusals += 1;
-            let ruling = destinations.send_to(&format!("/{refusals}"), &refused());
-            let wait = ruling.deferred.expect("no attempt is counted");
-            if let Some(pause) = ruling.pause {
+            let decision = destinations.send_to(&format!("/{refusals}"), &refused());
+            let wait = decision.deferred.expect("no attempt is counted");
+            if let Some(pause) = decision.pause {
                 assert!(wait > pause.remaining, "others go first");
                 break pause.remaining;
             }
@@ -145,9 +153,9 @@ async fn a_credential_that_five_targets_refuse_closes_the_channel_until_somethin
     destinations.send_to("/ok", &delivered());
     assert!(!destinations.is_closed("hook"));
     assert_eq!(destinations.recovered(), ["hook"], "what was deferred comes back at once");
-    assert_eq!(destinations.send_to("/0", &refused()), Ruling::default());
+    assert_eq!(destinations.send_to("/0", &refused()), DestinationDecision::default());
     for number in 1..4 {
-        assert_eq!(destinations.send_to(&format!("/{number}"), &refused()), Ruling::default());
+        assert_eq!(destinations.send_to(&format!("/{number}"), &refused()), DestinationDecision::default());
     }
     let again = destinations.send_to("/4", &refused()).pause.expect("it is paused");
     assert_eq!(again.remaining, first, "it begins anew");
@@ -162,9 +170,9 @@ async fn a_receiver_that_refuses_and_asks_for_an_hour_has_it_for_its_own_message
     for number in 0..4 {
         destinations.send_to(&format!("/{number}"), &asks);
     }
-    let ruling = destinations.send_to("/4", &asks);
-    assert_eq!(ruling.pause.map(|pause| pause.remaining), Some(Duration::from_secs(2)));
-    assert_eq!(ruling.deferred, Some(hour));
+    let decision = destinations.send_to("/4", &asks);
+    assert_eq!(decision.pause.map(|pause| pause.remaining), Some(Duration::from_secs(2)));
+    assert_eq!(decision.deferred, Some(hour));
 }
 
 /// Targets that are a path under the channel's `base_url` go there.

@@ -56,17 +56,17 @@ impl Destinations {
     }
 
     /// Learns from an answer whose mark is written at once.
-    fn learns(&self, message: &Message, answer: &Answer, took: Duration) -> Ruling {
-        let ruling = self.learns_unwritten(message, answer, took);
-        ruling.pause.iter().for_each(|pause| self.written(&[pause]));
-        ruling
+    fn learns(&self, message: &Message, answer: &Answer, took: Duration) -> DestinationDecision {
+        let decision = self.learns_unwritten(message, answer, took);
+        decision.pause.iter().for_each(|pause| self.written(&[pause]));
+        decision
     }
 
-    fn learns_unwritten(&self, message: &Message, answer: &Answer, took: Duration) -> Ruling {
+    fn learns_unwritten(&self, message: &Message, answer: &Answer, took: Duration) -> DestinationDecision {
         self.answered(message, message.weight(), answer, took, LONGEST)
     }
 
-    fn send(&self, destination: &str, answer: &Answer, took: Duration) -> Ruling {
+    fn send(&self, destination: &str, answer: &Answer, took: Duration) -> DestinationDecision {
         self.admitted(&[to(destination)]);
         self.learns(&to(destination), answer, took)
     }
@@ -119,7 +119,7 @@ async fn a_destination_that_is_down_is_left_alone_and_its_messages_keep_their_at
     let destinations = destinations(Limits::default());
     destinations.send("down", &delivered(), QUICK);
     for _ in 0..4 {
-        assert_eq!(destinations.send("down", &failed(), QUICK), Ruling::default());
+        assert_eq!(destinations.send("down", &failed(), QUICK), DestinationDecision::default());
     }
     let opened = destinations.send("down", &failed(), QUICK);
     let pause = opened.pause.as_ref().expect("the breaker opens");
@@ -135,7 +135,7 @@ async fn a_destination_that_is_down_is_left_alone_and_its_messages_keep_their_at
     assert_eq!(destinations.room_at("down"), 3, "it is probed");
     destinations.admitted(&[to("down"), to("down"), to("down")]);
     assert!(destinations.is_closed("down"));
-    assert_eq!(destinations.learns(&to("down"), &delivered(), QUICK), Ruling::default());
+    assert_eq!(destinations.learns(&to("down"), &delivered(), QUICK), DestinationDecision::default());
     assert_eq!(destinations.recovered(), ["down"]);
     assert!(!destinations.is_closed("down"));
     destinations.brought_back("down");
@@ -150,7 +150,7 @@ async fn messages_that_always_fail_do_not_close_a_destination_that_takes_others(
     for _ in 0..20 {
         tokio::time::advance(Duration::from_secs(4)).await;
         destinations.admitted(std::slice::from_ref(&failing));
-        assert_eq!(destinations.learns(&failing, &failed(), QUICK), Ruling::default());
+        assert_eq!(destinations.learns(&failing, &failed(), QUICK), DestinationDecision::default());
     }
     assert!(!destinations.is_closed("up"));
 
@@ -158,7 +158,7 @@ async fn messages_that_always_fail_do_not_close_a_destination_that_takes_others(
     destinations.prune();
     for _ in 0..20 {
         destinations.admitted(std::slice::from_ref(&failing));
-        assert_eq!(destinations.learns(&failing, &failed(), QUICK), Ruling::default(), "it is remembered");
+        assert_eq!(destinations.learns(&failing, &failed(), QUICK), DestinationDecision::default(), "it is remembered");
     }
     let opened = (0..5).filter(|_| destinations.send("up", &failed(), QUICK).pause.is_some()).count();
     assert_eq!(opened, 1, "others fail as well");
@@ -205,7 +205,7 @@ async fn a_refused_message_is_no_sign_that_its_destination_is_down() {
     for outcome in [Outcome::Dead { reason: DeadReason::Permanent }, Outcome::DeadTarget, Outcome::Unsent] {
         let refused = Answer { status_code: Some(400), ..answer(outcome) };
         for _ in 0..20 {
-            assert_eq!(destinations.send("up", &refused, QUICK), Ruling::default());
+            assert_eq!(destinations.send("up", &refused, QUICK), DestinationDecision::default());
         }
     }
 }

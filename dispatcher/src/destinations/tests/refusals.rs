@@ -16,7 +16,7 @@ fn unavailable() -> Answer {
 }
 
 impl Destinations {
-    fn hook(&self, target: &str, answer: &Answer) -> Ruling {
+    fn hook(&self, target: &str, answer: &Answer) -> DestinationDecision {
         let message = Message { target: format!("{SHARED}/{target}"), ..to(SHARED) };
         self.admitted(std::slice::from_ref(&message));
         self.learns(&message, answer, QUICK)
@@ -29,7 +29,7 @@ async fn one_target_that_is_refused_again_and_again_holds_up_no_other_of_its_hos
         let destinations = destinations(Limits::default());
         destinations.hook("calm", &delivered());
         for _ in 0..100 {
-            assert_eq!(destinations.hook("noisy", &refusal), Ruling::default());
+            assert_eq!(destinations.hook("noisy", &refusal), DestinationDecision::default());
         }
         assert!(!destinations.is_closed(SHARED));
     }
@@ -40,7 +40,7 @@ async fn several_targets_that_are_refused_hold_up_no_other_where_one_is_accepted
     let destinations = destinations(Limits::default());
     destinations.hook("calm", &delivered());
     for number in 0..100 {
-        assert_eq!(destinations.hook(&format!("noisy/{number}"), &refused()), Ruling::default());
+        assert_eq!(destinations.hook(&format!("noisy/{number}"), &refused()), DestinationDecision::default());
         if number % 4 == 3 {
             destinations.hook("calm", &delivered());
         }
@@ -49,8 +49,8 @@ async fn several_targets_that_are_refused_hold_up_no_other_where_one_is_accepted
         let target = format!("{SHARED}/again/{number}");
         let tried = Message { target, attempts: 1, retrying_for_ms: Some(60_000), ..to(SHARED) };
         destinations.admitted(std::slice::from_ref(&tried));
-        let ruling = destinations.learns(&tried, &refused(), QUICK);
-        assert_eq!(ruling, Ruling::default(), "it was first tried before the last delivery");
+        let decision = destinations.learns(&tried, &refused(), QUICK);
+        assert_eq!(decision, DestinationDecision::default(), "it was first tried before the last delivery");
     }
     assert!(!destinations.is_closed(SHARED));
 }
@@ -62,13 +62,13 @@ async fn a_host_that_refuses_five_targets_is_left_alone_for_as_long_as_it_asks()
         let destinations = destinations(Limits::default());
         destinations.hook("calm", &delivered());
         for number in 1..5 {
-            assert_eq!(destinations.hook(&number.to_string(), &refusal), Ruling::default());
+            assert_eq!(destinations.hook(&number.to_string(), &refusal), DestinationDecision::default());
         }
-        let ruling = destinations.hook("5", &refusal);
-        let pause = ruling.pause.expect("it is paused");
+        let decision = destinations.hook("5", &refusal);
+        let pause = decision.pause.expect("it is paused");
         assert_eq!((pause.destination.as_str(), pause.kind), (SHARED, PauseKind::Breaker));
         assert!(pause.remaining >= Duration::from_secs(at_least), "{pause:?}");
-        assert!(ruling.deferred.is_some(), "no attempt is counted");
+        assert!(decision.deferred.is_some(), "no attempt is counted");
         assert!(destinations.is_closed(SHARED));
         assert!(destinations.hook("calm", &refusal).deferred.is_some(), "it was sent before");
 
@@ -93,13 +93,13 @@ async fn a_refused_target_with_more_than_one_message_holds_up_no_other_that_wait
     let noisy = Message { target: format!("{SHARED}/noisy"), ..to(SHARED) };
     for _ in 0..5 {
         destinations.admitted(&[noisy.clone(), noisy.clone()]);
-        assert_eq!(destinations.learns(&noisy, &refused(), QUICK), Ruling::default());
-        assert_eq!(destinations.learns(&noisy, &refused(), QUICK), Ruling::default());
+        assert_eq!(destinations.learns(&noisy, &refused(), QUICK), DestinationDecision::default());
+        assert_eq!(destinations.learns(&noisy, &refused(), QUICK), DestinationDecision::default());
     }
     assert!(!destinations.is_closed(SHARED));
     destinations.hook("calm", &delivered());
     for _ in 0..100 {
-        assert_eq!(destinations.hook("noisy", &refused()), Ruling::default());
+        assert_eq!(destinations.hook("noisy", &refused()), DestinationDecision::default());
     }
 }
 
@@ -112,7 +112,11 @@ async fn the_few_targets_of_a_host_are_the_host() {
             busy.hook(&name(number), &delivered());
         }
         for number in 1..few {
-            assert_eq!(busy.hook(&name(number), &refused()), Ruling::default(), "one of {few} is not refused");
+            assert_eq!(
+                busy.hook(&name(number), &refused()),
+                DestinationDecision::default(),
+                "one of {few} is not refused"
+            );
         }
         let pause = busy.hook(&name(0), &refused()).pause.expect("it is paused");
         assert_eq!((pause.kind, pause.remaining), (PauseKind::Asked, Duration::from_secs(10)));

@@ -41,8 +41,8 @@ async fn a_pause_whose_mark_is_not_written_yet_stays_in_the_next_term() {
     destinations.admitted(&[to("busy")]);
     let asked = destinations.learns_unwritten(&to("busy"), &busy, QUICK).pause.expect("it asks for a pause");
     destinations.admitted(&vec![to("broken"); 5]);
-    let rulings: Vec<_> = (0..5).map(|_| destinations.learns_unwritten(&to("broken"), &failed(), QUICK)).collect();
-    let opened = rulings.into_iter().find_map(|ruling| ruling.pause).expect("its breaker opens");
+    let decisions: Vec<_> = (0..5).map(|_| destinations.learns_unwritten(&to("broken"), &failed(), QUICK)).collect();
+    let opened = decisions.into_iter().find_map(|decision| decision.pause).expect("its breaker opens");
     destinations.take_over(&[]);
     assert!(destinations.is_closed("busy") && destinations.is_closed("broken"));
     // Once they are written, the database knows better.

@@ -14,7 +14,7 @@ use outbox_store::{
 use tokio::sync::mpsc;
 use tracing::Span;
 
-use crate::destinations::{Destinations, Ruling};
+use crate::destinations::{DestinationDecision, Destinations};
 use crate::fault_point::{self, Point};
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
@@ -58,15 +58,15 @@ impl Sender {
                 }
                 let answer = self.deliver(&term, channel, &mut message, number).await;
                 let took = started.elapsed();
-                let ruling = self.ruling(channel, &message, weight, &answer, took);
-                let verdict = decide(&answer.outcome, channel, &message, number, &ruling);
+                let decision = self.decision(channel, &message, weight, &answer, took);
+                let verdict = decide(&answer.outcome, channel, &message, number, &decision);
                 if answer.timed_out && matches!(verdict, Verdict::Retry { .. }) {
                     deadline = longer(message.deadline(channel.timeout));
                 }
                 if answer.about == About::Channel {
                     self.metrics.misconfigured(&message.channel);
                 }
-                (answer, verdict, ruling.pause, channel.record_deliveries)
+                (answer, verdict, decision.pause, channel.record_deliveries)
             }
             Err(NotSent { outcome, verdict, error }) => {
                 self.destinations.released(&message, weight);
@@ -105,10 +105,17 @@ impl Sender {
     }
 
     /// What the answer says about the destination. It says nothing where this process stood still meanwhile.
-    fn ruling(&self, channel: &Channel, message: &Message, weight: u64, answer: &Answer, took: Duration) -> Ruling {
+    fn decision(
+        &self,
+        channel: &Channel,
+        message: &Message,
+        weight: u64,
+        answer: &Answer,
+        took: Duration,
+    ) -> DestinationDecision {
         if took > message.deadline(channel.timeout) + 2 * GRACE {
             self.destinations.released(message, weight);
-            return Ruling::default();
+            return DestinationDecision::default();
         }
         self.destinations.answered(message, weight, answer, took, channel.retry.max)
     }

@@ -6,7 +6,7 @@ use outbox_store::Pause;
 
 /// What an attempt means for its destination.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Ruling {
+pub struct DestinationDecision {
     /// How long the message waits where the destination or the channel's credential is at fault, and not the message. No
     /// attempt is counted then.
     pub deferred: Option<Duration>,
