@@ -33,7 +33,7 @@ impl WakeEndpoint {
         Self { listener, hints }
     }
 
-    /// Wakes the poller, if it is asleep.
+    /// Wakes the poller, if it is idle.
     ///
     /// # Errors
     /// Another replica polls, and the hint could not be passed on to it.

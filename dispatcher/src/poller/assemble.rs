@@ -13,7 +13,6 @@ use crate::in_flight::InFlight;
 use crate::in_force::InForce;
 use crate::in_time::InTime;
 use crate::metrics::Metrics;
-use crate::poller::attention::Attention;
 use crate::poller::channels::{Channel, Channels};
 use crate::poller::handle::Handle;
 use crate::poller::hints::{HintListener, HintSource};
@@ -22,6 +21,7 @@ use crate::poller::mark::Marker;
 use crate::poller::marking::Marking;
 use crate::poller::measure::Measure;
 use crate::poller::poll::{Dispatcher, LoopSettings};
+use crate::poller::poll_backoff::PollBackoff;
 use crate::poller::schedule_now::ScheduleNow;
 use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
@@ -143,7 +143,7 @@ impl Dispatcher {
             channels: channels.clone(),
             destinations: destinations.clone(),
             wakeup: wakeup.clone(),
-            attention: Attention::new(settings.run.hinted, listener),
+            poll_backoff: PollBackoff::new(settings.run.hinted, listener),
             size: Arc::new(Measure::new(settings.lease_ttl)),
             marking: marking.clone(),
             poll_interval: settings.poll_interval,

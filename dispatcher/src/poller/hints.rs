@@ -1,4 +1,4 @@
-//! Hints: where they come from, and how one wakes a poller that is asleep.
+//! Hints: where they come from, and how one wakes a poller that is idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,35 +33,35 @@ impl HintSource {
 pub struct HintListener {
     /// Whether this replica polls.
     polls: AtomicBool,
-    /// Whether its poller is asleep.
-    asleep: watch::Sender<bool>,
+    /// Whether its poller is idle.
+    idle: watch::Sender<bool>,
     wakeup: Arc<Notify>,
 }
 
 impl HintListener {
     /// That of a poller who is woken by `wakeup`.
     pub fn new(wakeup: Arc<Notify>) -> Self {
-        Self { polls: AtomicBool::default(), asleep: watch::Sender::default(), wakeup }
+        Self { polls: AtomicBool::default(), idle: watch::Sender::default(), wakeup }
     }
 
-    /// Takes a hint, and says whether this replica polls. A poller that is awake looks again by itself.
+    /// Takes a hint, and says whether this replica polls. A poller that is active looks again by itself.
     pub fn hint(&self) -> bool {
-        if self.is_asleep() {
+        if self.is_idle() {
             self.wakeup.notify_one();
         }
         self.polls.load(Ordering::Relaxed)
     }
 
-    pub(super) fn is_asleep(&self) -> bool {
-        *self.asleep.borrow()
+    pub(super) fn is_idle(&self) -> bool {
+        *self.idle.borrow()
     }
 
     pub(super) fn set_polling(&self, polls: bool) {
         self.polls.store(polls, Ordering::Relaxed);
     }
 
-    pub(super) fn set_asleep(&self, asleep: bool) {
-        self.asleep.send_if_modified(|present| std::mem::replace(present, asleep) != asleep);
+    pub(super) fn set_idle(&self, idle: bool) {
+        self.idle.send_if_modified(|present| std::mem::replace(present, idle) != idle);
     }
 
     /// Turns hints into wake-ups, for ever. A hint that is missed is made good by the next poll, so trouble is only logged.
@@ -81,17 +81,17 @@ impl HintListener {
         }
     }
 
-    /// Until an error. Whoever falls asleep is woken once as soon as hints are sent: what was committed just before gave none.
+    /// Until an error. Whoever becomes idle is woken once as soon as hints are sent: what was committed just before gave none.
     async fn hear(&self, wakeups: &mut dyn Wakeups) -> HintsLost {
-        let mut asleep = self.asleep.subscribe();
-        if *asleep.borrow() {
-            asleep.mark_changed();
+        let mut idle = self.idle.subscribe();
+        if *idle.borrow() {
+            idle.mark_changed();
         }
         loop {
             let heard = tokio::select! {
                 heard = wakeups.wait() => heard,
-                _ = asleep.changed() => {
-                    let wanted = *asleep.borrow_and_update();
+                _ = idle.changed() => {
+                    let wanted = *idle.borrow_and_update();
                     wakeups.want(wanted).await
                 }
             };

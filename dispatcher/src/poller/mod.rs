@@ -2,7 +2,6 @@
 //! [`send`] sends it, [`mark`] writes the results. [`poll`] is the loop around them.
 
 pub mod assemble;
-pub(crate) mod attention;
 pub mod claim;
 pub mod handle;
 pub mod hints;
@@ -12,6 +11,7 @@ pub(crate) mod mark;
 pub mod marking;
 pub(crate) mod measure;
 pub mod poll;
+pub(crate) mod poll_backoff;
 pub mod schedule_now;
 pub(crate) mod send;
 pub(crate) mod settling;

@@ -20,7 +20,7 @@ use outbox_config::{LeaseProvider, Wakeup};
 /// The time from one commit to the next.
 const EVERY: Duration = Duration::from_millis(1);
 
-/// The time between lone commits, which find the poller asleep. There is one lone commit for this many others.
+/// The time between lone commits, which find the poller idle. There is one lone commit for this many others.
 const EVERY_LONE: Duration = Duration::from_millis(100);
 const TO_A_LONE_ONE: usize = 100;
 

@@ -19,13 +19,13 @@ use crate::destinations::Destinations;
 use crate::in_flight::InFlight;
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
-use crate::poller::attention::Attention;
 use crate::poller::channels::Channels;
 use crate::poller::claim::{Batch, ClaimTask, Claimed, SETTLING_MARGIN};
 use crate::poller::looks::task::{Ask, LookTask, Looked, Seen};
 use crate::poller::looks::{EACH, Look, Looks, Page, STEP};
 use crate::poller::marking::Marking;
 use crate::poller::measure::Measure;
+use crate::poller::poll_backoff::PollBackoff;
 use crate::poller::schedule_now::Question;
 use crate::poller::suspects::Suspects;
 use crate::schedule::{Added, Schedule, Shows};
@@ -58,7 +58,7 @@ pub(crate) struct Intake {
     /// Given when there may be something to poll.
     pub wakeup: Arc<Notify>,
     /// How soon to look again without one.
-    pub attention: Attention,
+    pub poll_backoff: PollBackoff,
     /// How many messages a claim may ask for, as the link to the database bears.
     pub size: Arc<Measure>,
     /// Whether marks can be written. Nothing is claimed while they cannot.
@@ -154,14 +154,14 @@ impl Intake {
     pub(crate) fn begin(&mut self) {
         self.schedule.clear();
         self.forget();
-        self.attention.begin();
+        self.poll_backoff.begin();
     }
 
     /// The polls of a term are over.
     pub(crate) fn leave(&mut self) {
         self.forget();
         self.metrics.waiting(&BTreeMap::new());
-        self.attention.leave();
+        self.poll_backoff.leave();
     }
 
     /// Forgets all but which rows the schedule holds.
@@ -419,7 +419,7 @@ impl Intake {
                     let claimed = headers.into_iter().filter(|header| got.contains(&header.id)).collect();
                     self.schedule.add_claimed(claimed, &mut rooms, now);
                     drop(rooms);
-                    self.attention.rouse();
+                    self.poll_backoff.reset();
                     self.now.proof.nothing_due = false;
                     self.now.looks.looked(page, 0, took, Duration::ZERO);
                     return self.batch(term, claim, channels, messages);
@@ -427,7 +427,7 @@ impl Intake {
                 let shows = if self.now.looks.is_backlog() { Shows::Newest } else { Shows::AllUpTo(from) };
                 let added = self.schedule.add(headers, shows, &mut rooms, now);
                 let wait = match added.new {
-                    0 => self.attention.found_nothing().min(self.longest_wait()),
+                    0 => self.poll_backoff.found_nothing().min(self.longest_wait()),
                     _ if self.in_flight.is_busy() => BUSY_AGAIN,
                     _ => Duration::ZERO,
                 };
@@ -461,7 +461,7 @@ impl Intake {
         };
         self.now.unsure.extend(rooms.unsure());
         if added.new > 0 {
-            self.attention.rouse();
+            self.poll_backoff.reset();
             self.now.proof.nothing_due = false;
         }
         self.now.unknown.append(&mut added.unknown_channel);

@@ -21,7 +21,7 @@ fn intake() -> Intake {
         in_flight,
         channels: InForce::new(Channels::new([crate::fixtures::channel(Arc::new(Nobody))])),
         destinations: Arc::new(Destinations::new(8, 1_000, std::collections::HashMap::new())),
-        attention: Attention::new(false, Arc::new(HintListener::new(wakeup.clone()))),
+        poll_backoff: PollBackoff::new(false, Arc::new(HintListener::new(wakeup.clone()))),
         wakeup,
         size: Arc::new(Measure::new(TTL)),
         marking: Arc::new(Marking::new(TTL)),

@@ -1,4 +1,4 @@
-//! Hints: a commit wakes a poller that is asleep, and only such a one; where the database gives none, an application does.
+//! Hints: a commit wakes a poller that is idle, and only such a one; where the database gives none, an application does.
 
 use std::time::{Duration, Instant};
 
@@ -34,8 +34,8 @@ async fn sleepers(pool: &PgPool) -> i64 {
     sqlx::query_scalar(SLEEPERS).fetch_one(pool).await.unwrap()
 }
 
-async fn asleep(pool: &PgPool) {
-    eventually("the poller is asleep", PATIENCE, async || (sleepers(pool).await == 1).then_some(())).await;
+async fn idle(pool: &PgPool) {
+    eventually("the poller is idle", PATIENCE, async || (sleepers(pool).await == 1).then_some(())).await;
 }
 
 /// What the trigger notifies in a schema.
@@ -187,13 +187,13 @@ async fn a_listener_that_is_given_up_while_its_outbox_goes_on_wants_no_hints() {
 async fn a_commit_wakes_a_poller_that_is_asleep() {
     let (stage, _fleet, pool) = poller_of_hints().await;
     for sent in 0..3 {
-        asleep(&pool).await;
+        idle(&pool).await;
         sqlx::query(INSERT).execute(&pool).await.unwrap();
         arrived(&stage, sent + 1).await;
     }
 }
 
-/// Its insert saw the poller awake, so its commit gave no hint; and by then nobody was awake.
+/// Its insert saw the poller active, so its commit gave no hint; and by then nobody was active.
 #[tokio::test]
 async fn a_transaction_that_saw_the_poller_awake_and_outlasts_it_is_found() {
     let (stage, _fleet, pool) = poller_of_hints().await;
@@ -211,7 +211,7 @@ async fn a_transaction_that_saw_the_poller_awake_and_outlasts_it_is_found() {
         }
         committed += 201;
         arrived(&stage, committed - 1).await;
-        asleep(&pool).await;
+        idle(&pool).await;
         // The transaction takes its time: by now the poller has looked everywhere.
         tokio::time::sleep(Duration::from_secs(1)).await;
         let mut heard = PgListener::connect_with(&pool).await.unwrap();
@@ -220,7 +220,7 @@ async fn a_transaction_that_saw_the_poller_awake_and_outlasts_it_is_found() {
         slow.commit().await.unwrap();
         arrived(&stage, committed).await;
         sqlx::query(AssertSqlSafe(format!("NOTIFY {hints}, 'no hint'"))).execute(&pool).await.unwrap();
-        // On a machine that is held up the poller may have been asleep in between: once more.
+        // On a machine that is held up the poller may have been idle in between: once more.
         if heard.recv().await.unwrap().payload() == "no hint" {
             break;
         }
@@ -265,7 +265,7 @@ async fn heard_by_the_poller(redis: &Redis, channel: &str) {
     eventually("the poller listens", PATIENCE, async || (listeners(redis, channel).await == 1).then_some(())).await;
 }
 
-/// Commits one message that a poller fast asleep does not find, has `hint` wake it, and waits for the message.
+/// Commits one message that an idle poller does not find, has `hint` wake it, and waits for the message.
 async fn woken_by(stage: &mut Stage, hint: impl AsyncFnOnce()) {
     let before = stage.receiver.count();
     tokio::time::sleep(FAST_ASLEEP).await;

@@ -27,7 +27,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct PostgresWakeups {
     listener: PgListener,
-    /// Raised where a call of the store got no answer. Nothing is asked on this connection while the poller is awake, so it
+    /// Raised where a call of the store got no answer. Nothing is asked on this connection while the poller is active, so it
     /// would not be found out by itself.
     silences: watch::Receiver<()>,
 }

@@ -1,9 +1,9 @@
 //! How soon the poller looks again when no hint comes, and whether it wants hints.
 //!
 //! On PostgreSQL, a commit that gives a hint waits for every other commit that gives one. So hints are for a poller
-//! that is asleep. A poller that has just found rows looks again by itself, soon at first and then ever later. It asks
+//! that is idle. A poller that has just found rows looks again by itself, soon at first and then ever later. It asks
 //! for hints once it has found nothing for a moment. It goes on looking by itself, since a transaction that saw it
-//! awake may commit after it fell asleep. The message of that transaction waits about three times as long as the
+//! active may commit after it became idle. The message of that transaction waits about three times as long as the
 //! transaction took.
 
 use std::sync::Arc;
@@ -17,12 +17,12 @@ const SOON_IF_HINTED: Duration = Duration::from_micros(250);
 const SOON: Duration = Duration::from_millis(1);
 const GROWTH: u32 = 4;
 
-/// A poller that waits this long for its next poll is asleep.
-const A_NAP: Duration = Duration::from_millis(16);
+/// A poller that waits this long for its next poll is idle.
+const IDLE_FROM: Duration = Duration::from_millis(16);
 
-/// How soon the poller looks again. The loop alone has it, and shows by its listener whether it is asleep.
+/// How soon the poller looks again. The loop alone has it, and shows by its listener whether it is idle.
 #[derive(Debug)]
-pub(crate) struct Attention {
+pub(crate) struct PollBackoff {
     /// Whether the poller counts on hints. If so, it polls sooner again. Not on SQLite, where a poll locks the file.
     hinted: bool,
     /// Polls in a row that found nothing.
@@ -30,7 +30,7 @@ pub(crate) struct Attention {
     listener: Arc<HintListener>,
 }
 
-impl Attention {
+impl PollBackoff {
     /// That of a poller who counts on hints, or does not. `listener` takes them.
     pub(crate) fn new(hinted: bool, listener: Arc<HintListener>) -> Self {
         Self { hinted, in_vain: 0, listener }
@@ -44,13 +44,13 @@ impl Attention {
     /// This replica polls no more.
     pub(crate) fn leave(&mut self) {
         self.listener.set_polling(false);
-        self.rouse();
+        self.reset();
     }
 
     /// A poll found something.
-    pub(crate) fn rouse(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.in_vain = 0;
-        self.listener.set_asleep(false);
+        self.listener.set_idle(false);
     }
 
     /// A poll left nothing. Returns how long to wait for a hint until the next.
@@ -58,7 +58,7 @@ impl Attention {
         let soon = if self.hinted { SOON_IF_HINTED } else { SOON };
         let wait = soon.saturating_mul(GROWTH.saturating_pow(self.in_vain));
         self.in_vain = self.in_vain.saturating_add(1);
-        self.listener.set_asleep(wait >= A_NAP);
+        self.listener.set_idle(wait >= IDLE_FROM);
         wait
     }
 }
@@ -70,19 +70,19 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_hint_wakes_a_poller_that_is_asleep_and_none_that_is_awake() {
+    async fn a_hint_wakes_a_poller_that_is_idle_and_none_that_is_active() {
         let wakeup = Arc::<Notify>::default();
         let listener = Arc::new(HintListener::new(wakeup.clone()));
-        let mut attention = Attention::new(true, listener.clone());
+        let mut backoff = PollBackoff::new(true, listener.clone());
         assert!(!listener.hint(), "this replica does not poll");
-        attention.begin();
-        let woken = async || tokio::time::timeout(A_NAP, wakeup.notified()).await.is_ok();
-        assert!(listener.hint() && !woken().await, "it is awake");
-        while attention.found_nothing() < A_NAP {}
-        assert!(listener.hint() && woken().await, "it is asleep");
-        attention.rouse();
+        backoff.begin();
+        let woken = async || tokio::time::timeout(IDLE_FROM, wakeup.notified()).await.is_ok();
+        assert!(listener.hint() && !woken().await, "it is active");
+        while backoff.found_nothing() < IDLE_FROM {}
+        assert!(listener.hint() && woken().await, "it is idle");
+        backoff.reset();
         assert!(listener.hint() && !woken().await, "it has found something");
-        attention.leave();
+        backoff.leave();
         assert!(!listener.hint(), "its term is over");
     }
 
@@ -90,20 +90,20 @@ mod tests {
     fn a_poller_that_finds_nothing_looks_ever_later_and_then_wants_hints() {
         for (hinted, soon) in [(true, SOON_IF_HINTED), (false, SOON)] {
             let listener = Arc::new(HintListener::new(Arc::default()));
-            let mut attention = Attention::new(hinted, listener.clone());
+            let mut backoff = PollBackoff::new(hinted, listener.clone());
             let mut expected = soon;
-            while expected < A_NAP {
-                assert_eq!(attention.found_nothing(), expected);
-                assert!(!listener.is_asleep(), "{expected:?}");
+            while expected < IDLE_FROM {
+                assert_eq!(backoff.found_nothing(), expected);
+                assert!(!listener.is_idle(), "{expected:?}");
                 expected *= GROWTH;
             }
-            assert_eq!(attention.found_nothing(), expected);
-            assert!(listener.is_asleep());
-            (0..100).for_each(|_| assert!(attention.found_nothing() > expected));
+            assert_eq!(backoff.found_nothing(), expected);
+            assert!(listener.is_idle());
+            (0..100).for_each(|_| assert!(backoff.found_nothing() > expected));
 
-            attention.rouse();
-            assert!(!listener.is_asleep());
-            assert_eq!(attention.found_nothing(), soon);
+            backoff.reset();
+            assert!(!listener.is_idle());
+            assert_eq!(backoff.found_nothing(), soon);
         }
     }
 }
