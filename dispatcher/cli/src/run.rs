@@ -160,7 +160,7 @@ async fn dispatch(
     tokio::spawn(failovers.follow());
     let handle = dispatcher.handle();
     let _ = at_work.set(handle.clone());
-    let (marking, judged_by) = (handle.marking(), configured.clone());
+    let (marker_health, judged_by) = (handle.marker_health(), configured.clone());
     let replica = Arc::new(Health::new(
         &asked,
         store.clone(),

@@ -18,7 +18,7 @@ use crate::poller::handle::Handle;
 use crate::poller::hints::{HintListener, HintSource};
 use crate::poller::intake::{Intake, UnderWay};
 use crate::poller::mark::Marker;
-use crate::poller::marking::Marking;
+use crate::poller::marker_health::MarkerHealth;
 use crate::poller::measure::Measure;
 use crate::poller::poll::{Dispatcher, LoopSettings};
 use crate::poller::poll_backoff::PollBackoff;
@@ -107,7 +107,7 @@ impl Dispatcher {
         let destinations = Arc::new(Destinations::new(slots, settings.max_bytes, channels.limits()));
         let channels = InForce::new(channels);
         let listener = Arc::new(HintListener::new(wakeup.clone()));
-        let marking = Arc::new(Marking::new(settings.lease_ttl));
+        let marker_health = Arc::new(MarkerHealth::new(settings.lease_ttl));
         let (led, suspects) = (watch::Sender::default(), Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())));
         let known = DestinationsNow::new(destinations.clone(), in_flight.clone(), led.subscribe());
         let (schedule, questions) = ScheduleNow::new(known);
@@ -118,7 +118,7 @@ impl Dispatcher {
             wakeup: wakeup.clone(),
             listener: listener.clone(),
             pulse: Arc::default(),
-            marking: marking.clone(),
+            marker_health: marker_health.clone(),
             led,
             in_flight: in_flight.clone(),
             schedule,
@@ -130,7 +130,7 @@ impl Dispatcher {
             suspects: suspects.clone(),
             destinations: destinations.clone(),
             wakeup: wakeup.clone(),
-            marking: marking.clone(),
+            marker_health: marker_health.clone(),
             size: Measure::new(settings.lease_ttl),
             metrics: metrics.clone(),
         };
@@ -145,7 +145,7 @@ impl Dispatcher {
             wakeup: wakeup.clone(),
             poll_backoff: PollBackoff::new(settings.run.hinted, listener),
             size: Arc::new(Measure::new(settings.lease_ttl)),
-            marking: marking.clone(),
+            marker_health: marker_health.clone(),
             poll_interval: settings.poll_interval,
             lease_ttl: settings.lease_ttl,
             until_empty: settings.run.until_empty,
@@ -175,7 +175,7 @@ impl Dispatcher {
                 suspects,
                 channels,
                 wakeup: wakeup.clone(),
-                marking,
+                marker_health,
                 metrics: metrics.clone(),
                 unanswered: parking_lot::Mutex::default(),
             }),

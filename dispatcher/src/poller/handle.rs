@@ -10,7 +10,7 @@ use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
 use crate::poller::hints::HintListener;
-use crate::poller::marking::Marking;
+use crate::poller::marker_health::MarkerHealth;
 use crate::poller::schedule_now::ScheduleNow;
 use crate::term::Term;
 use crate::term::pulse::Pulse;
@@ -24,7 +24,7 @@ pub struct Handle {
     pub(super) wakeup: Arc<Notify>,
     pub(super) listener: Arc<HintListener>,
     pub(super) pulse: Arc<Pulse>,
-    pub(super) marking: Arc<Marking>,
+    pub(super) marker_health: Arc<MarkerHealth>,
     pub(super) led: watch::Sender<Option<Arc<Term>>>,
     pub(super) in_flight: Arc<InFlight>,
     pub(super) schedule: ScheduleNow,
@@ -46,8 +46,8 @@ impl Handle {
     }
 
     /// Whether marks can be written.
-    pub fn marking(&self) -> Arc<Marking> {
-        self.marking.clone()
+    pub fn marker_health(&self) -> Arc<MarkerHealth> {
+        self.marker_health.clone()
     }
 
     /// The last term that this process led, which may have ended. None before the first one.

@@ -8,7 +8,7 @@ pub mod hints;
 pub(crate) mod intake;
 pub(crate) mod looks;
 pub(crate) mod mark;
-pub mod marking;
+pub mod marker_health;
 pub(crate) mod measure;
 pub mod poll;
 pub(crate) mod poll_backoff;

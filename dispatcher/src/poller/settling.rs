@@ -13,7 +13,7 @@ use crate::in_flight::InFlight;
 use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::channels::Channels;
-use crate::poller::marking::Marking;
+use crate::poller::marker_health::MarkerHealth;
 use crate::poller::suspects::Suspects;
 use crate::term::Term;
 
@@ -40,7 +40,7 @@ pub(crate) struct Settling {
     /// Notified when rows have become due.
     pub wakeup: Arc<Notify>,
     /// Whether marks can be written.
-    pub marking: Arc<Marking>,
+    pub marker_health: Arc<MarkerHealth>,
     /// Where rows in doubt are counted.
     pub metrics: Arc<Metrics>,
     /// Rows that a call may have decided whose answer was lost, also one of an earlier term. They stay out of the polls until
@@ -69,7 +69,7 @@ impl Settling {
         let mut rest = SHORTEST_WAIT;
         loop {
             // This process may have the outcome of a row that it would settle, and not have written it yet.
-            if self.marking.fails() {
+            if self.marker_health.fails() {
                 tokio::time::sleep(LOOK_AGAIN).await;
                 continue;
             }
@@ -132,7 +132,7 @@ mod tests {
             in_flight,
             channels: InForce::new(Channels::default()),
             wakeup,
-            marking: Arc::new(Marking::new(Duration::from_secs(10))),
+            marker_health: Arc::new(MarkerHealth::new(Duration::from_secs(10))),
             metrics: metrics(),
             unanswered: Mutex::default(),
         })

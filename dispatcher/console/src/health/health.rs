@@ -23,7 +23,7 @@ use outbox_config::Config;
 use outbox_config::LeaseTimes;
 use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
-use outbox_dispatcher::poller::marking::Marking;
+use outbox_dispatcher::poller::marker_health::MarkerHealth;
 
 /// How often each replica refreshes the metrics that it sends over OTLP.
 const REFRESH: Duration = Duration::from_mins(1);
@@ -50,7 +50,7 @@ pub struct Health {
     store: Arc<StoreHealth>,
     lease: Arc<LeaseHealth>,
     lineages: Arc<Lineages>,
-    marking: Arc<Marking>,
+    marking: Arc<MarkerHealth>,
     times: LeaseTimes,
     fleet: Arc<Fleet>,
     /// Whether a look asks the lease store just now. All else it asks of the database.
@@ -79,7 +79,7 @@ impl Health {
         store: Arc<StoreHealth>,
         lease: Arc<LeaseHealth>,
         lineages: Arc<Lineages>,
-        marking: Arc<Marking>,
+        marking: Arc<MarkerHealth>,
         fleet: Arc<Fleet>,
         config: &Config,
         configured: InForce<Configured>,
@@ -141,7 +141,7 @@ impl Health {
     /// Sentences about locks of others. On MySQL any long transaction holds some, so there it is asked only while messages age or
     /// marks wait for locks.
     async fn locks(&self, vitals: &Vitals) -> Vec<String> {
-        let held = self.marking.held();
+        let held = self.marker_health.held();
         let waits = !held.is_empty() || vitals.lag() > self.times.patience();
         if self.database.dialect() != Dialect::Postgres && !waits {
             return Vec::new();
@@ -213,7 +213,7 @@ impl Readiness for Health {
             Ok(_) | Err(_) => None,
         };
         let newest_term = vitals.as_ref().ok().and_then(|vitals| newest_term(vitals));
-        let (store, lease, marks) = (self.store.trouble(), self.lease.trouble(), self.marking.stuck());
+        let (store, lease, marks) = (self.store.trouble(), self.lease.trouble(), self.marker_health.stuck());
         let mut causes = causes(&Observations {
             database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
             schema: schema.as_deref(),

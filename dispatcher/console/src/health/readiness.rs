@@ -11,7 +11,7 @@ use outbox_store::Epoch;
 use crate::health::answering::Silence;
 use crate::health::vitals::Vitals;
 use outbox_config::LeaseTimes;
-use outbox_dispatcher::poller::marking::Stuck;
+use outbox_dispatcher::poller::marker_health::Stuck;
 
 /// Fewer dead rows than this do not slow a poll down noticeably.
 const DEAD_ROWS: i64 = 10_000;

@@ -23,7 +23,7 @@ use crate::poller::channels::Channels;
 use crate::poller::claim::{Batch, ClaimTask, Claimed, SETTLING_MARGIN};
 use crate::poller::looks::task::{Ask, LookTask, Looked, Seen};
 use crate::poller::looks::{EACH, Look, Looks, Page, STEP};
-use crate::poller::marking::Marking;
+use crate::poller::marker_health::MarkerHealth;
 use crate::poller::measure::Measure;
 use crate::poller::poll_backoff::PollBackoff;
 use crate::poller::schedule_now::Question;
@@ -62,7 +62,7 @@ pub(crate) struct Intake {
     /// How many messages a claim may ask for, as the link to the database bears.
     pub size: Arc<Measure>,
     /// Whether marks can be written. Nothing is claimed while they cannot.
-    pub marking: Arc<Marking>,
+    pub marker_health: Arc<MarkerHealth>,
     /// Longest wait between two looks.
     pub poll_interval: Duration,
     /// Time to live of the lease: part of the settling time.
@@ -174,7 +174,7 @@ impl Intake {
     /// and the poller marks it so.
     pub(crate) async fn poll(&mut self, term: &Arc<Term>) -> Polled {
         loop {
-            if self.marking.death().is_some() {
+            if self.marker_health.death().is_some() {
                 term.end(TermEnd::Wedged);
             }
             let is_on = term.is_on();
@@ -228,7 +228,7 @@ impl Intake {
     /// When something is to be done that nothing tells of.
     fn next_at(&self) -> Instant {
         let latest = Instant::now() + SIGN_OF_LIFE.min(self.poll_interval);
-        let may_claim = !self.now.claims() && self.marking.stuck().is_none();
+        let may_claim = !self.now.claims() && self.marker_health.stuck().is_none();
         let opening = self.schedule.next_opening().filter(|_| may_claim);
         let look = Some(self.now.looks.next_at(self.has_room())).filter(|_| self.now.look.is_none());
         [opening, look].into_iter().flatten().fold(latest, Instant::min)
@@ -258,7 +258,7 @@ impl Intake {
 
     /// Lets the schedule choose, and claims what it chose, unless a claim is under way.
     fn begin_claim(&mut self, term: &Arc<Term>) {
-        if self.now.claims() || self.marking.stuck().is_some() {
+        if self.now.claims() || self.marker_health.stuck().is_some() {
             return;
         }
         let channels = self.channels.current();
@@ -371,7 +371,7 @@ impl Intake {
 
     /// A look behind a place. It claims at once what it finds, where no rule can be broken by that and no claim is under way.
     fn behind(&mut self, from: WalkStart) -> Ask {
-        if self.now.claim.is_none() && self.marking.stuck().is_none() {
+        if self.now.claim.is_none() && self.marker_health.stuck().is_none() {
             let channels = self.channels.current();
             let mut unseen = self.schedule.unseen(&mut self.destinations.rooms(&channels), Instant::now());
             unseen.up_to = unseen.up_to.min(self.may_ask_for(usize::MAX));

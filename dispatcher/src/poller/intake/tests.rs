@@ -24,7 +24,7 @@ fn intake() -> Intake {
         poll_backoff: PollBackoff::new(false, Arc::new(HintListener::new(wakeup.clone()))),
         wakeup,
         size: Arc::new(Measure::new(TTL)),
-        marking: Arc::new(Marking::new(TTL)),
+        marker_health: Arc::new(MarkerHealth::new(TTL)),
         poll_interval: Duration::from_secs(1),
         lease_ttl: TTL,
         until_empty: false,

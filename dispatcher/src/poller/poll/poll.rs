@@ -98,7 +98,7 @@ impl Dispatcher {
             drop(in_term);
             self.intake.leave();
             self.leadership.hand_over(&term).await;
-            if let Some(why) = self.handle.marking.death() {
+            if let Some(why) = self.handle.marker_health.death() {
                 // Another replica may poll. This one would send what it cannot mark.
                 self.handle.pulse.stop(why);
                 return shutdown.cancelled().await;

@@ -77,7 +77,7 @@ async fn a_replica_that_can_mark_nothing_any_more_leaves_the_lease_to_others_and
     let (telling, _told) = mpsc::unbounded_channel();
     let mut dispatcher = dispatcher(&database, lease.clone(), channel(Arc::new(Telling(telling))));
     let handle = dispatcher.handle();
-    handle.marking().died("its marker has panicked".to_owned());
+    handle.marker_health().died("its marker has panicked".to_owned());
     let shutdown = CancellationToken::new();
     let stopped = shutdown.clone();
     let running = tokio::spawn(async move { dispatcher.run(stopped).await });

@@ -217,7 +217,7 @@ async fn a_term_that_the_database_refuses_is_fenced() {
         in_flight,
         channels: InForce::new(Channels::default()),
         wakeup,
-        marking: Arc::new(crate::poller::marking::Marking::new(Duration::from_secs(10))),
+        marker_health: Arc::new(crate::poller::marker_health::MarkerHealth::new(Duration::from_secs(10))),
         metrics: metrics(),
         unanswered: parking_lot::Mutex::default(),
     });

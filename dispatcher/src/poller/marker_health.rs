@@ -11,7 +11,7 @@ const MOST_HELD: usize = 100;
 
 /// Since when no mark could be written.
 #[derive(Debug)]
-pub struct Marking {
+pub struct MarkerHealth {
     /// How long marks may fail before claims stop: `lease.ttl`.
     patience: Duration,
     trouble: Mutex<Option<Trouble>>,
@@ -35,7 +35,7 @@ pub struct Stuck {
     pub why: String,
 }
 
-impl Marking {
+impl MarkerHealth {
     /// No mark has failed so far.
     pub fn new(patience: Duration) -> Self {
         Self { patience, trouble: Mutex::default(), held: Mutex::default() }
@@ -98,26 +98,26 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn marks_are_stuck_once_they_have_failed_for_longer_than_the_lease_lasts() {
-        let marking = Marking::new(TTL);
-        assert!(!marking.fails());
-        marking.failed("denied".to_owned());
-        assert!(marking.fails() && marking.stuck().is_none());
+        let marker_health = MarkerHealth::new(TTL);
+        assert!(!marker_health.fails());
+        marker_health.failed("denied".to_owned());
+        assert!(marker_health.fails() && marker_health.stuck().is_none());
         tokio::time::advance(TTL).await;
-        marking.failed("still denied".to_owned());
-        assert!(marking.stuck().is_none());
+        marker_health.failed("still denied".to_owned());
+        assert!(marker_health.stuck().is_none());
         tokio::time::advance(Duration::from_millis(1)).await;
-        assert!(marking.stuck().is_some_and(|stuck| stuck.why == "still denied" && stuck.lasts > TTL));
-        marking.worked();
-        assert!(!marking.fails() && marking.stuck().is_none());
+        assert!(marker_health.stuck().is_some_and(|stuck| stuck.why == "still denied" && stuck.lasts > TTL));
+        marker_health.worked();
+        assert!(!marker_health.fails() && marker_health.stuck().is_none());
     }
 
     #[tokio::test(start_paused = true)]
     async fn marks_are_stuck_at_once_where_their_marker_is_gone() {
-        let marking = Marking::new(TTL);
-        marking.failed("denied".to_owned());
-        assert_eq!(marking.death(), None);
-        marking.died("gone".to_owned());
-        assert_eq!(marking.death().as_deref(), Some("gone"));
-        assert!(marking.stuck().is_some_and(|stuck| stuck.why == "gone"));
+        let marker_health = MarkerHealth::new(TTL);
+        marker_health.failed("denied".to_owned());
+        assert_eq!(marker_health.death(), None);
+        marker_health.died("gone".to_owned());
+        assert_eq!(marker_health.death().as_deref(), Some("gone"));
+        assert!(marker_health.stuck().is_some_and(|stuck| stuck.why == "gone"));
     }
 }
