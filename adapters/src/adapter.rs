@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use outbox_store::Outcome;
 
-use crate::witness::Witness;
+use crate::recorder::Recorder;
 
 /// The code of one kind of channel, set up for one configured channel.
 #[async_trait]
@@ -66,7 +66,7 @@ pub struct Delivery {
     /// Where the permit ends before a request is written, the outcome is [`Outcome::Unsent`].
     pub permit: Arc<dyn Permit>,
     /// Whoever wants to see what is sent and answered.
-    pub witness: Option<Arc<dyn Witness>>,
+    pub recorder: Option<Arc<dyn Recorder>>,
 }
 
 /// Names the message. Bodies, headers and targets stay out of logs.
@@ -170,7 +170,7 @@ mod tests {
             traceparent: None,
             tracestate: None,
             permit: Arc::new(|| true),
-            witness: None,
+            recorder: None,
         };
         let shown = format!("{delivery:?}");
         assert!(shown.contains("order-4711") && !shown.contains("s3cret"), "{shown}");

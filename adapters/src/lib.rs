@@ -8,12 +8,12 @@ pub mod http;
 mod kind;
 mod kinds;
 mod lease;
+mod recorder;
 mod retry_after;
 mod setup;
 pub mod shape;
 mod transport;
 pub mod values;
-mod witness;
 
 pub use adapter::{About, Adapter, Answer, Delivery, Permit};
 pub use common::HEADER_NAME;
@@ -24,5 +24,5 @@ pub use lease::{
     Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisLink, RedisSetupError, TableLease,
     check_redis_url,
 };
+pub use recorder::{HIDDEN, Recorder, SeenAnswer, SeenRequest};
 pub use setup::{BASE_URL, SetupError, TlsRoots, base_url, ensure_crypto_provider};
-pub use witness::{HIDDEN, SeenAnswer, SeenRequest, Witness};

@@ -23,13 +23,13 @@ use super::response::{CHANNEL_WAIT, Fault};
 use super::settings::Settings;
 use super::token::{Source, Token, Tokens};
 use crate::adapter::{Adapter, Answer, Delivery, Permit};
+use crate::recorder::Recorder;
 use crate::setup::{Setup, SetupError, connect_patience, kept};
 use crate::transport::connections::{Connections, Request};
 use crate::transport::exchange::{HeadAlone, Read};
 use crate::transport::network::Guard;
 use crate::transport::network::tls::Tls;
 use crate::transport::no_answer::NoAnswer;
-use crate::witness::Witness;
 
 /// How long the rate takes to rise from zero after a rest
 /// (<https://firebase.google.com/docs/cloud-messaging/scale-fcm>).
@@ -79,8 +79,8 @@ impl FcmChannel {
         bearer.set_sensitive(true);
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer), (CONTENT_TYPE, json)]);
-        let Call { body, permit, witness } = call.clone();
-        let request = Request { method: Method::POST, url: self.send_url.clone(), headers, body, permit, witness };
+        let Call { body, permit, recorder } = call.clone();
+        let request = Request { method: Method::POST, url: self.send_url.clone(), headers, body, permit, recorder };
         Ok(self.connections.send(&request, deadline).await?.read(deadline).await)
     }
 
@@ -134,7 +134,7 @@ impl FcmChannel {
 struct Call {
     body: Bytes,
     permit: Arc<dyn Permit>,
-    witness: Option<Arc<dyn Witness>>,
+    recorder: Option<Arc<dyn Recorder>>,
 }
 
 #[async_trait]
@@ -145,8 +145,8 @@ impl Adapter for FcmChannel {
             Ok(composed) => composed,
             Err(refused) => return Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, refused),
         };
-        let Delivery { permit, witness, .. } = delivery;
-        let call = Call { body: Bytes::from(composed.body), permit, witness };
+        let Delivery { permit, recorder, .. } = delivery;
+        let call = Call { body: Bytes::from(composed.body), permit, recorder };
         match self.send_with_token(&call, deadline).await {
             Ok((read, token)) => self.answer(&read, &token, &composed.target),
             Err(answer) => answer,

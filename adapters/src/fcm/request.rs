@@ -127,7 +127,7 @@ mod tests {
             traceparent: None,
             tracestate: None,
             permit: std::sync::Arc::new(|| true),
-            witness: None,
+            recorder: None,
         };
         Ok(serde_json::from_slice(&compose(&delivery, &Targets::new("push", &FcmTarget::FIELDS))?.body).unwrap())
     }

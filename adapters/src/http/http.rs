@@ -92,7 +92,7 @@ impl Adapter for HttpChannel {
         };
         let status = answered.status();
         let knew = self.rules.knew(answered.headers());
-        if status.is_success() && composed.request.witness.is_none() && !self.keeps_answers {
+        if status.is_success() && composed.request.recorder.is_none() && !self.keeps_answers {
             answered.drain(deadline).await;
             return Answer { known: knew, ..Answer::delivered(status.as_u16(), None) };
         }

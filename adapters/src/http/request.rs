@@ -156,8 +156,8 @@ impl Composer {
                 headers.insert(name, value);
             }
         }
-        let (permit, witness) = (delivery.permit, delivery.witness);
-        let request = Request { method: self.method.clone(), url, headers, body: Bytes::from(body), permit, witness };
+        let (permit, recorder) = (delivery.permit, delivery.recorder);
+        let request = Request { method: self.method.clone(), url, headers, body: Bytes::from(body), permit, recorder };
         // Without a base_url any server may be asked, and few servers ask for a certificate.
         let certified = self.certified && self.is_of_base(&request.url);
         Ok(Composed { request, authorized: credential.is_some() || certified })

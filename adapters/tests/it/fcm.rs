@@ -116,7 +116,7 @@ pub(crate) fn delivery(target: &str) -> Delivery {
         traceparent: None,
         tracestate: None,
         permit: Arc::new(|| true),
-        witness: None,
+        recorder: None,
     }
 }
 

@@ -36,7 +36,7 @@ pub fn delivery(content: &Content<'_>) -> Delivery {
         traceparent: None,
         tracestate: None,
         permit: Arc::new(|| false),
-        witness: None,
+        recorder: None,
     }
 }
 

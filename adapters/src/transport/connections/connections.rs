@@ -208,7 +208,7 @@ mod tests {
             headers: HeaderMap::new(),
             body: Bytes::from_static(b"{}"),
             permit: Arc::new(|| true),
-            witness: None,
+            recorder: None,
         };
         let answered = connections.send(&request, deadline()).await.unwrap();
         assert!(answered.response.body().is_end_stream());

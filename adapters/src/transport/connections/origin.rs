@@ -28,12 +28,12 @@ use super::heard::{Heard, Listened};
 use super::kept::Kept;
 use super::pool::{First, OneAtATime, Opened, Opening, Pool, Way};
 use super::streams::{Rounds, drive, greeted};
+use crate::recorder::{SeenAnswer, SeenRequest, seen_headers};
 use crate::setup;
 use crate::transport::exchange::{HeadAlone, unanswered, ungreeted};
 use crate::transport::network::allowance::{Allowance, Counted, Hold};
 use crate::transport::network::dial::Dialer;
 use crate::transport::no_answer::{NoAnswer, timed_out};
-use crate::witness::{SeenAnswer, SeenRequest, seen_headers};
 
 /// Requests that a connection takes before the server has said how many it takes at a time. The server says so in its
 /// greeting (RFC 9113, 3.4), and refuses requests beyond that number, or lets them wait.
@@ -124,8 +124,8 @@ impl Origin {
         if !request.permit.holds() {
             return Err(NoAnswer::NotPermitted);
         }
-        if let Some(witness) = &request.witness {
-            witness.sent(sender.seen(request, &outgoing));
+        if let Some(recorder) = &request.recorder {
+            recorder.sent(sender.seen(request, &outgoing));
         }
         sender.begin();
         let sent = Instant::now();
@@ -151,9 +151,9 @@ impl Origin {
         }
         match answered {
             Some(Ok(response)) => {
-                if let Some(witness) = &request.witness {
+                if let Some(recorder) = &request.recorder {
                     let status = response.status().as_u16();
-                    witness.answered(SeenAnswer::new(status, response.headers(), sent.elapsed()));
+                    recorder.answered(SeenAnswer::new(status, response.headers(), sent.elapsed()));
                 }
                 Ok(response)
             }
@@ -354,7 +354,7 @@ impl Sender {
         Ok(outgoing)
     }
 
-    /// The request as a witness sees it.
+    /// The request as a recorder gets it.
     fn seen(&self, request: &Request, outgoing: &hyper::Request<Body>) -> SeenRequest {
         SeenRequest {
             method: request.method.to_string(),

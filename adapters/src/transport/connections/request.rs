@@ -8,8 +8,8 @@ use hyper::header::HeaderMap;
 use url::Url;
 
 use crate::adapter::Permit;
+use crate::recorder::Recorder;
 use crate::setup::origin as origin_of;
-use crate::witness::Witness;
 
 /// A request to send.
 pub(crate) struct Request {
@@ -18,7 +18,7 @@ pub(crate) struct Request {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) permit: Arc<dyn Permit>,
-    pub(crate) witness: Option<Arc<dyn Witness>>,
+    pub(crate) recorder: Option<Arc<dyn Recorder>>,
 }
 
 impl std::fmt::Debug for Request {

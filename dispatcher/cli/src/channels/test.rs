@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use outbox_adapters::{Answer, Delivery, HIDDEN, SeenAnswer, SeenRequest, Witness};
+use outbox_adapters::{Answer, Delivery, HIDDEN, Recorder, SeenAnswer, SeenRequest};
 use outbox_config::{Config, is_secret_header};
 use outbox_console::configured::nearest;
 use outbox_console::examine;
@@ -79,7 +79,7 @@ impl Kept {
     }
 }
 
-impl Witness for Kept {
+impl Recorder for Kept {
     fn sent(&self, request: SeenRequest) {
         self.with(|exchanges| exchanges.push(Exchange { request: without_secrets(request), answer: None }));
     }
@@ -124,7 +124,7 @@ fn delivery(message: &NewMessage, key: &str, kept: &Arc<Kept>) -> anyhow::Result
     Ok(Delivery {
         idempotency_key: key.to_owned(),
         permit: Arc::new(|| true),
-        witness: Some(kept.clone()),
+        recorder: Some(kept.clone()),
         ..examine::delivery(&content)
     })
 }

@@ -136,7 +136,7 @@ impl Sender {
             traceparent,
             tracestate,
             permit: term.clone(),
-            witness: None,
+            recorder: None,
         };
         fault_point::reach(Point::BeforeGate).await;
         if !term.gate.is_open() {

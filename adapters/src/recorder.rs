@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use hyper::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 
-/// Sees the requests of an attempt as they are sent, and the heads of their answers.
-pub trait Witness: Send + Sync {
+/// Records the requests of an attempt as they are sent, and the heads of their answers.
+pub trait Recorder: Send + Sync {
     /// A request is about to be written to its connection.
     fn sent(&self, request: SeenRequest);
 
