@@ -9,11 +9,11 @@ pub mod fault_point;
 #[cfg(test)]
 mod fixtures;
 pub mod in_flight;
-pub mod in_force;
 mod in_time;
 pub mod metrics;
 pub mod operations;
 pub mod poller;
+pub mod reloadable;
 mod retention;
 pub mod schedule;
 #[cfg(test)]

@@ -14,8 +14,8 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::in_flight::InFlight;
-use crate::in_force::InForce;
 use crate::metrics::Metrics;
+use crate::reloadable::Reloadable;
 use crate::term::Term;
 
 /// A pause is this many times as long as the batch before it.
@@ -44,7 +44,7 @@ const LONGEST_AFTER_WORK: Duration = Duration::from_hours(3);
 #[derive(Debug)]
 pub(crate) struct Pruner {
     pruning: Arc<dyn Pruning>,
-    retention: InForce<Retention>,
+    retention: Reloadable<Retention>,
     in_flight: Arc<InFlight>,
     metrics: Arc<Metrics>,
     /// Locked by the term that prunes. The batch of an earlier term comes to its end first.
@@ -83,7 +83,7 @@ impl Pruner {
     /// A pruner that keeps to `retention`.
     pub(crate) fn new(
         pruning: Arc<dyn Pruning>,
-        retention: InForce<Retention>,
+        retention: Reloadable<Retention>,
         in_flight: Arc<InFlight>,
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
@@ -256,7 +256,7 @@ mod tests {
         let metrics = Metrics::new(["http"], &[Shard(0)], Resource::builder_empty().build(), None);
         let metrics = Arc::new(metrics.unwrap_or_else(|error| panic!("{error}")));
         let retention = Retention { success: Some(Duration::from_hours(24)), ..Retention::default() };
-        let retention = InForce::new(retention);
+        let retention = Reloadable::new(retention);
         let in_flight = Arc::new(InFlight::new(8));
         let pruner = Pruner::new(stretches.clone(), retention, in_flight, metrics.clone());
         Pruned { stretches, pruner, metrics }

@@ -15,10 +15,10 @@ use outbox_console::admin::listener::Tokens;
 use outbox_console::alerts::Alerts;
 use outbox_console::configured::Configured;
 use outbox_console::text;
-use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::poller::channels::Channel;
 use outbox_dispatcher::poller::handle::Handle;
+use outbox_dispatcher::reloadable::Reloadable;
 use outbox_dispatcher::wiring;
 
 /// The longest time for reading the settings, and the files that they name.
@@ -36,9 +36,9 @@ pub(super) struct Reload {
     pub(super) listening_on: SocketAddr,
     pub(super) dispatcher: Handle,
     pub(super) metrics: Arc<Metrics>,
-    pub(super) runs_by: InForce<RunsBy>,
-    pub(super) tokens: InForce<Tokens>,
-    pub(super) alerts: InForce<Option<Alerts>>,
+    pub(super) runs_by: Reloadable<RunsBy>,
+    pub(super) tokens: Reloadable<Tokens>,
+    pub(super) alerts: Reloadable<Option<Alerts>>,
 }
 
 impl Reload {

@@ -34,13 +34,13 @@ use outbox_console::health::presence::Presence;
 use outbox_console::health::store_health::StoreHealth;
 use outbox_console::health::{Health, of_newer_tables};
 use outbox_console::wake_endpoint::WakeEndpoint;
-use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::operations::OperationsCarrier;
 use outbox_dispatcher::poller::assemble::{Parts, Settings};
 use outbox_dispatcher::poller::handle::Handle;
 use outbox_dispatcher::poller::hints::HintSource;
 use outbox_dispatcher::poller::poll::{Dispatcher, Drained, LoopSettings};
+use outbox_dispatcher::reloadable::Reloadable;
 use outbox_dispatcher::telemetry::Telemetry;
 use outbox_dispatcher::term::clock::BootClock;
 use outbox_dispatcher::term::failover::Failovers;
@@ -108,8 +108,8 @@ async fn dispatch(
     let hang_ups = signal(SignalKind::hangup())?;
     tell_of_default_database(&config);
     let Signals { shutdown, at_once, at_work } = Signals::heeded(config.dispatch.drain_timeout);
-    let tokens = InForce::new(Tokens::of(&config));
-    let alerts = InForce::new(Alerts::of(&config)?);
+    let tokens = Reloadable::new(Tokens::of(&config));
+    let alerts = Reloadable::new(Alerts::of(&config)?);
     let listener = wire.spawn(Listener::bind(config.admin.listen, tokens.clone())).await??;
     let listening_on = listener.address();
     let metrics = shown(&config, telemetry)?;
@@ -131,11 +131,11 @@ async fn dispatch(
     let hints = wiring::hints(&config, &outbox_id)?;
     let channels = wiring::channels(&config, listening_on)?;
     let store = Arc::new(StoreHealth::new(store));
-    let configured = InForce::new(Configured::of(&config));
-    let runs_by = InForce::new(Configured::runs_by(&config, &config));
+    let configured = Reloadable::new(Configured::of(&config));
+    let runs_by = Reloadable::new(Configured::runs_by(&config, &config));
     let fleet = Arc::new(Fleet::of(runs_by.clone()));
     let this = started(&instance, listening_on, &config, &runs_by.current());
-    let retention = InForce::new(wiring::retention(&config));
+    let retention = Reloadable::new(wiring::retention(&config));
     let mut dispatcher = Dispatcher::assemble(Parts {
         instance: instance.clone(),
         store: store.clone(),
@@ -174,7 +174,7 @@ async fn dispatch(
     let api_state = ApiState {
         database: asked.clone(),
         lease: lease.clone(),
-        config: InForce::new(config.clone()),
+        config: Reloadable::new(config.clone()),
         started: Arc::new(config),
         configured,
         retention,
@@ -235,7 +235,7 @@ fn shown(config: &Config, telemetry: &Telemetry) -> anyhow::Result<Arc<Metrics>>
     Ok(Arc::new(metrics))
 }
 
-fn warn_of_what_is_in_the_clear(config: &Config, alerts: &InForce<Option<Alerts>>) {
+fn warn_of_what_is_in_the_clear(config: &Config, alerts: &Reloadable<Option<Alerts>>) {
     if let Some(warning) = wiring::lease_link(config).and_then(|link| link.warning()) {
         tracing::warn!("lease.password_in_the_clear: {warning}");
     }
@@ -260,7 +260,7 @@ fn figures(api_state: &ApiState, replica: &Health, metrics: &Arc<Metrics>, handl
 /// What tells people, on the connections of the listener.
 fn alert_watch(
     api_state: &ApiState,
-    alerts: &InForce<Option<Alerts>>,
+    alerts: &Reloadable<Option<Alerts>>,
     metrics: &Arc<Metrics>,
     handle: &Handle,
     (outbox_id, replica): (String, String),

@@ -20,10 +20,10 @@ use outbox_console::health::readiness::{Asked, Readiness, Standing};
 use outbox_console::health::vitals::{ChannelVitals, Vitals, VitalsCache, VitalsSource};
 use outbox_console::wake_endpoint::WakeEndpoint;
 use outbox_dispatcher::destinations::DestinationsNow;
-use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::{Metrics, Name};
 use outbox_dispatcher::poller::hints::HintListener;
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
+use outbox_dispatcher::reloadable::Reloadable;
 use outbox_dispatcher::telemetry::{self, LogFormat, Settings};
 use outbox_store::{ConnectOptions, Shard};
 use reqwest::header::HeaderValue;
@@ -125,17 +125,17 @@ async fn api_state() -> ApiState {
         database,
         lease: Arc::new(TableLease::Sqlite(pool)),
         started: Arc::new(config.clone()),
-        config: InForce::new(config),
-        configured: InForce::new(Configured { channels: BTreeMap::new(), lease }),
-        retention: InForce::new(outbox_store::Retention::default()),
+        config: Reloadable::new(config),
+        configured: Reloadable::new(Configured { channels: BTreeMap::new(), lease }),
+        retention: Reloadable::new(outbox_store::Retention::default()),
         wake_endpoint: WakeEndpoint::new(Arc::new(HintListener::new(Arc::default())), None),
         checks: Checks::default(),
         schedule: ScheduleNow::default(),
     }
 }
 
-fn tokens(operate: Option<&str>, read: Option<&str>) -> InForce<Tokens> {
-    InForce::new(Tokens { operate: operate.map(Arc::from), read: read.map(Arc::from), metrics: None })
+fn tokens(operate: Option<&str>, read: Option<&str>) -> Reloadable<Tokens> {
+    Reloadable::new(Tokens { operate: operate.map(Arc::from), read: read.map(Arc::from), metrics: None })
 }
 
 fn loopback() -> SocketAddr {
@@ -148,7 +148,7 @@ impl Setup {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let [operate, read, metrics] =
             [self.token, self.read_token, self.metrics_token].map(|token| token.map(Arc::from));
-        let tokens = InForce::new(Tokens { operate, read, metrics });
+        let tokens = Reloadable::new(Tokens { operate, read, metrics });
         let listener = Listener::bind(loopback(), tokens).await.unwrap();
         let address = listener.address();
         let stop = CancellationToken::new();

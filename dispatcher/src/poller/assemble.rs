@@ -10,7 +10,6 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use crate::destinations::{Destinations, DestinationsNow, Keeper};
 use crate::in_flight::InFlight;
-use crate::in_force::InForce;
 use crate::in_time::InTime;
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
@@ -26,6 +25,7 @@ use crate::poller::schedule_now::ScheduleNow;
 use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
 use crate::poller::suspects::Suspects;
+use crate::reloadable::Reloadable;
 use crate::retention::Pruner;
 use crate::schedule::Capacity;
 use crate::schedule::Schedule;
@@ -57,7 +57,7 @@ pub struct Parts {
     /// Where events are counted.
     pub metrics: Arc<Metrics>,
     /// Removes old rows, by this retention. None: nothing is removed.
-    pub retention: Option<(Arc<dyn Pruning>, InForce<Retention>)>,
+    pub retention: Option<(Arc<dyn Pruning>, Reloadable<Retention>)>,
     /// The source of hints. None: there are no hints.
     pub hints: Option<HintSource>,
     /// Where attempts are made.
@@ -105,7 +105,7 @@ impl Dispatcher {
         let (slots, channels) = (settings.max_in_flight, Channels::new(channels));
         let (wakeup, in_flight) = (Arc::new(Notify::new()), Arc::new(InFlight::new(slots)));
         let destinations = Arc::new(Destinations::new(slots, settings.max_bytes, channels.limits()));
-        let channels = InForce::new(channels);
+        let channels = Reloadable::new(channels);
         let listener = Arc::new(HintListener::new(wakeup.clone()));
         let marker_health = Arc::new(MarkerHealth::new(settings.lease_ttl));
         let (led, suspects) = (watch::Sender::default(), Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())));

@@ -6,19 +6,19 @@ use tokio::sync::{Notify, watch};
 
 use crate::destinations::{Destinations, DestinationsNow};
 use crate::in_flight::InFlight;
-use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
 use crate::poller::hints::HintListener;
 use crate::poller::marker_health::MarkerHealth;
 use crate::poller::schedule_now::ScheduleNow;
+use crate::reloadable::Reloadable;
 use crate::term::Term;
 use crate::term::pulse::Pulse;
 
 /// A way to a dispatcher whose loop runs. All copies lead to the same one.
 #[derive(Debug, Clone)]
 pub struct Handle {
-    pub(super) channels: InForce<Channels>,
+    pub(super) channels: Reloadable<Channels>,
     pub(super) destinations: Arc<Destinations>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) wakeup: Arc<Notify>,

@@ -10,11 +10,11 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::in_flight::InFlight;
-use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::channels::Channels;
 use crate::poller::marker_health::MarkerHealth;
 use crate::poller::suspects::Suspects;
+use crate::reloadable::Reloadable;
 use crate::term::Term;
 
 /// How often rows are let go that their own poller has marked meanwhile, without waiting for the settling time.
@@ -36,7 +36,7 @@ pub(crate) struct Settling {
     /// Takes the rows of crashed terms.
     pub suspects: Arc<Suspects>,
     /// The configured channels.
-    pub channels: InForce<Channels>,
+    pub channels: Reloadable<Channels>,
     /// Notified when rows have become due.
     pub wakeup: Arc<Notify>,
     /// Whether marks can be written.
@@ -130,7 +130,7 @@ mod tests {
             store: store.clone(),
             suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
             in_flight,
-            channels: InForce::new(Channels::default()),
+            channels: Reloadable::new(Channels::default()),
             wakeup,
             marker_health: Arc::new(MarkerHealth::new(Duration::from_secs(10))),
             metrics: metrics(),

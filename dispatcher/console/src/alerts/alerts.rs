@@ -19,8 +19,8 @@ use super::alert::{Alert, Sender};
 use super::webhook::Webhook;
 use outbox_config::{AlertsConfig, Config, DeadRate};
 use outbox_dispatcher::fault_point::{self, Point};
-use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
+use outbox_dispatcher::reloadable::Reloadable;
 use outbox_dispatcher::term::Term;
 
 /// How often a replica looks whether there is something to tell.
@@ -89,7 +89,7 @@ pub struct AlertWatch {
     /// The outbox database.
     pub database: Database,
     /// The settings in force. None: nothing is told.
-    pub alerts: InForce<Option<Alerts>>,
+    pub alerts: Reloadable<Option<Alerts>>,
     /// The terms that this process leads, one after the other.
     pub terms: watch::Receiver<Option<Arc<Term>>>,
     /// `lease.term`: no term is valid for longer.

@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use crate::health::presence::term_over;
 use crate::health::vitals::VitalsCache;
 use outbox_config::Config;
-use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
+use outbox_dispatcher::reloadable::Reloadable;
 use outbox_dispatcher::term::Term;
 
 /// How often figures are written, beside the end of each term. A replica that is killed loses those of this time.
@@ -44,7 +44,7 @@ pub struct FiguresKeeper {
     /// Where the lag comes from.
     pub vitals: Arc<VitalsCache>,
     /// The settings, for how long figures are kept.
-    pub config: InForce<Config>,
+    pub config: Reloadable<Config>,
 }
 
 /// The state of the keeper between its steps.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use outbox_schema::desk::{ReplicaEntry, RunsBy};
 use outbox_desk::Mutex;
 
-use outbox_dispatcher::in_force::InForce;
+use outbox_dispatcher::reloadable::Reloadable;
 
 /// The most settings that one sentence names.
 const NAMED: usize = 4;
@@ -14,14 +14,14 @@ const NAMED: usize = 4;
 #[derive(Debug)]
 pub struct Fleet {
     /// What this replica runs by.
-    mine: InForce<RunsBy>,
+    mine: Reloadable<RunsBy>,
     /// The sentences about others, as of the last row that this replica wrote.
     others: Mutex<Vec<String>>,
 }
 
 impl Fleet {
     /// The fleet of a replica that runs by `mine`, which has seen no other yet.
-    pub fn of(mine: InForce<RunsBy>) -> Self {
+    pub fn of(mine: Reloadable<RunsBy>) -> Self {
         Self { mine, others: Mutex::default() }
     }
 
@@ -137,7 +137,7 @@ mod tests {
     fn settings_that_were_refused_are_told_by_the_replica_itself_and_by_the_others() {
         let refused = RefusedSettings { at: "2026-05-01T10:00:00Z".to_owned(), why: "lease.ttl = 1".to_owned() };
         let wrong = RunsBy { refused: Some(refused), ..by("table", &[]) };
-        let fleet = Fleet::of(InForce::new(wrong.clone()));
+        let fleet = Fleet::of(Reloadable::new(wrong.clone()));
         let own = "what was read at 2026-05-01T10:00:00Z was refused, so the settings of before are in force until a restart, \
                    which reads the same: lease.ttl = 1";
         assert_eq!(fleet.sentences(), [own]);

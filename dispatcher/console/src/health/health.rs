@@ -21,9 +21,9 @@ use crate::health::vitals::{Vitals, VitalsCache, VitalsSource};
 use crate::text::span;
 use outbox_config::Config;
 use outbox_config::LeaseTimes;
-use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::poller::marker_health::MarkerHealth;
+use outbox_dispatcher::reloadable::Reloadable;
 
 /// How often each replica refreshes the metrics that it sends over OTLP.
 const REFRESH: Duration = Duration::from_mins(1);
@@ -62,7 +62,7 @@ pub struct Health {
 
 struct DeskVitals {
     desk: Arc<dyn Desk>,
-    configured: InForce<Configured>,
+    configured: Reloadable<Configured>,
 }
 
 #[async_trait]
@@ -82,7 +82,7 @@ impl Health {
         marking: Arc<MarkerHealth>,
         fleet: Arc<Fleet>,
         config: &Config,
-        configured: InForce<Configured>,
+        configured: Reloadable<Configured>,
     ) -> Self {
         let ttl = config.lease.ttl;
         Self {

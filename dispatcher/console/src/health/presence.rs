@@ -16,9 +16,9 @@ use crate::health::answering::Silence;
 use crate::health::fleet::{Fleet, differing, refusing};
 use crate::health::lease_health::LeaseHealth;
 use crate::health::store_health::StoreHealth;
-use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::metrics::tally::Counts;
+use outbox_dispatcher::reloadable::Reloadable;
 use outbox_dispatcher::term::Term;
 
 /// How often a replica writes its row.
@@ -49,7 +49,7 @@ pub struct Presence {
     /// The replica.
     pub replica: Replica,
     /// The settings that the replica runs by.
-    pub runs_by: InForce<RunsBy>,
+    pub runs_by: Reloadable<RunsBy>,
     /// The terms that it leads, one after the other.
     pub terms: watch::Receiver<Option<Arc<Term>>>,
     /// The source of the counts.

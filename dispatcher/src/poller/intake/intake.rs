@@ -17,7 +17,6 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::destinations::Destinations;
 use crate::in_flight::InFlight;
-use crate::in_force::InForce;
 use crate::metrics::Metrics;
 use crate::poller::channels::Channels;
 use crate::poller::claim::{Batch, ClaimTask, Claimed, SETTLING_MARGIN};
@@ -28,6 +27,7 @@ use crate::poller::measure::Measure;
 use crate::poller::poll_backoff::PollBackoff;
 use crate::poller::schedule_now::Question;
 use crate::poller::suspects::Suspects;
+use crate::reloadable::Reloadable;
 use crate::schedule::{Added, Schedule, Shows};
 use crate::term::Term;
 
@@ -40,7 +40,7 @@ const BUSY_AGAIN: Duration = Duration::from_millis(3);
 /// How soon the poller looks again at the latest that is to stop once nothing is due.
 const UNTIL_EMPTY_AGAIN: Duration = Duration::from_millis(50);
 
-/// What looks at due rows and claims some. It belongs to the loop; what is in an [`Arc`] or [`InForce`] others use too.
+/// What looks at due rows and claims some. It belongs to the loop; what is in an [`Arc`] or [`Reloadable`] others use too.
 #[derive(Debug)]
 pub(crate) struct Intake {
     /// The outbox database.
@@ -52,7 +52,7 @@ pub(crate) struct Intake {
     /// Rows that are resent one at a time.
     pub suspects: Arc<Suspects>,
     /// The configured channels.
-    pub channels: InForce<Channels>,
+    pub channels: Reloadable<Channels>,
     /// The state of each destination.
     pub destinations: Arc<Destinations>,
     /// Given when there may be something to poll.

@@ -19,7 +19,7 @@ fn intake() -> Intake {
         schedule: Schedule::new(Capacity { slots: 8, bytes: 1_000, headers: 1_000 }),
         suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
         in_flight,
-        channels: InForce::new(Channels::new([crate::fixtures::channel(Arc::new(Nobody))])),
+        channels: Reloadable::new(Channels::new([crate::fixtures::channel(Arc::new(Nobody))])),
         destinations: Arc::new(Destinations::new(8, 1_000, std::collections::HashMap::new())),
         poll_backoff: PollBackoff::new(false, Arc::new(HintListener::new(wakeup.clone()))),
         wakeup,

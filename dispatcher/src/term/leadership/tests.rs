@@ -5,10 +5,10 @@
 use super::*;
 use crate::fixtures::{Asked, LeaseStore, Network, Rival, SteppedClock, TermStore, metrics};
 use crate::in_flight::InFlight;
-use crate::in_force::InForce;
 use crate::poller::channels::Channels;
 use crate::poller::settling::Settling;
 use crate::poller::suspects::Suspects;
+use crate::reloadable::Reloadable;
 use crate::term::watchdog::trust_margin;
 
 const TTL: Duration = Duration::from_secs(9);
@@ -215,7 +215,7 @@ async fn a_term_that_the_database_refuses_is_fenced() {
         store: stage.store.clone(),
         suspects: Arc::new(Suspects::new(in_flight.clone(), Arc::clone(&wakeup))),
         in_flight,
-        channels: InForce::new(Channels::default()),
+        channels: Reloadable::new(Channels::default()),
         wakeup,
         marker_health: Arc::new(crate::poller::marker_health::MarkerHealth::new(Duration::from_secs(10))),
         metrics: metrics(),

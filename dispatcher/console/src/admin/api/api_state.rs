@@ -11,8 +11,8 @@ use super::problem::Problem;
 use crate::configured::Configured;
 use crate::wake_endpoint::WakeEndpoint;
 use outbox_config::Config;
-use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
+use outbox_dispatcher::reloadable::Reloadable;
 
 /// The path under which the whole API lies.
 pub const PREFIX: &str = "/api/v1";
@@ -27,11 +27,11 @@ pub struct ApiState {
     /// The settings at the start of the process.
     pub started: Arc<Config>,
     /// The settings that were read last. What needs a restart is in force as it was at the start.
-    pub config: InForce<Config>,
+    pub config: Reloadable<Config>,
     /// The part of the settings that is about channels.
-    pub configured: InForce<Configured>,
+    pub configured: Reloadable<Configured>,
     /// How long the settings keep finished messages.
-    pub retention: InForce<Retention>,
+    pub retention: Reloadable<Retention>,
     /// What wakes the poller.
     pub wake_endpoint: WakeEndpoint,
     /// The newest checks of this replica.

@@ -12,17 +12,25 @@ use tokio::sync::Semaphore;
 
 use crate::admin::access::{ANOTHER_NAME, ONLY_READS, Role, Tokens, names_this_machine};
 use crate::admin::api::{Kind, Problem, Turn};
-use outbox_dispatcher::in_force::InForce;
+use outbox_dispatcher::reloadable::Reloadable;
 
-pub(super) async fn require_metrics(State(tokens): State<InForce<Tokens>>, request: Request, next: Next) -> Response {
+pub(super) async fn require_metrics(
+    State(tokens): State<Reloadable<Tokens>>,
+    request: Request,
+    next: Next,
+) -> Response {
     require(&tokens.current(), Role::Metrics, request, next).await
 }
 
-pub(super) async fn require_read(State(tokens): State<InForce<Tokens>>, request: Request, next: Next) -> Response {
+pub(super) async fn require_read(State(tokens): State<Reloadable<Tokens>>, request: Request, next: Next) -> Response {
     require(&tokens.current(), Role::Read, request, next).await
 }
 
-pub(super) async fn require_operate(State(tokens): State<InForce<Tokens>>, request: Request, next: Next) -> Response {
+pub(super) async fn require_operate(
+    State(tokens): State<Reloadable<Tokens>>,
+    request: Request,
+    next: Next,
+) -> Response {
     require(&tokens.current(), Role::Operate, request, next).await
 }
 

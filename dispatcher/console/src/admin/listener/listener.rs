@@ -12,15 +12,15 @@ use super::sources::ListenerSources;
 use super::{connections, routes, waiting};
 use crate::admin::access::Tokens;
 use crate::admin::api::ApiState;
-use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
+use outbox_dispatcher::reloadable::Reloadable;
 
 /// A listener that is bound and does not serve yet, so that its starter knows the address.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
-    tokens: InForce<Tokens>,
+    tokens: Reloadable<Tokens>,
     /// Whether the log says where it listens.
     announced: bool,
 }
@@ -28,7 +28,7 @@ pub struct Listener {
 impl Listener {
     /// Binds `admin.listen`; port 0 means any free port. With a token, every request but `/healthz` and `/readyz` must
     /// send one as `Authorization: Bearer`.
-    pub async fn bind(listen: SocketAddr, tokens: InForce<Tokens>) -> Result<Self, ListenError> {
+    pub async fn bind(listen: SocketAddr, tokens: Reloadable<Tokens>) -> Result<Self, ListenError> {
         tokens.current().guard(listen)?;
         let bound = TcpListener::bind(listen).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) = bound.map_err(|source| ListenError::Bind { listen, source })?;

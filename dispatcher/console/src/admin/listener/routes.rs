@@ -16,8 +16,8 @@ use crate::admin::api::{self, ApiState, Kind, Problem};
 use crate::admin::page::{self, PageState};
 use crate::health::readiness::Standing;
 use crate::health::standings::{SOON, Standings};
-use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
+use outbox_dispatcher::reloadable::Reloadable;
 
 /// How long a probe or a scrape may take, and how many are answered at once.
 const PROBES: (Duration, u32) = (Duration::from_secs(10), 64);
@@ -41,10 +41,10 @@ const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 struct Routes {
     shown: ListenerSources,
     standings: Standings,
-    tokens: InForce<Tokens>,
+    tokens: Reloadable<Tokens>,
 }
 
-pub(super) fn router(shown: ListenerSources, api_state: ApiState, tokens: &InForce<Tokens>) -> Router {
+pub(super) fn router(shown: ListenerSources, api_state: ApiState, tokens: &Reloadable<Tokens>) -> Router {
     let standings = Standings::new(shown.readiness.clone());
     let page_state = PageState::new(api_state.clone(), shown.clone(), standings.clone(), tokens.clone());
     let routes = Routes { shown, standings, tokens: tokens.clone() };

@@ -16,17 +16,17 @@ use crate::admin::access::Tokens;
 use crate::admin::api::{Kind, Problem};
 use crate::admin::page::waiting as page;
 use crate::health::readiness::Standing;
-use outbox_dispatcher::in_force::InForce;
 use outbox_dispatcher::metrics::Metrics;
+use outbox_dispatcher::reloadable::Reloadable;
 
 #[derive(Clone)]
 struct Waiting {
     metrics: Arc<Metrics>,
     cause: watch::Receiver<String>,
-    tokens: InForce<Tokens>,
+    tokens: Reloadable<Tokens>,
 }
 
-pub(super) fn router(metrics: Arc<Metrics>, cause: watch::Receiver<String>, tokens: &InForce<Tokens>) -> Router {
+pub(super) fn router(metrics: Arc<Metrics>, cause: watch::Receiver<String>, tokens: &Reloadable<Tokens>) -> Router {
     let scrapes = middleware::from_fn_with_state(tokens.clone(), guard::require_metrics);
     let reads = middleware::from_fn_with_state(tokens.clone(), guard::require_read);
     let waiting = Waiting { metrics, cause, tokens: tokens.clone() };

@@ -14,7 +14,7 @@ use crate::admin::api::{ApiState, Problem, Redaction};
 use crate::admin::listener::{ListenerSources, Tokens};
 use crate::health::cached::Cached;
 use crate::health::standings::Standings;
-use outbox_dispatcher::in_force::InForce;
+use outbox_dispatcher::reloadable::Reloadable;
 
 /// How long the overview is reused: browsers that are left open ask for it again and again.
 const OVERVIEW_MAX_AGE: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ pub(crate) struct PageState {
     pub(super) api_state: ApiState,
     pub(super) shown: ListenerSources,
     pub(super) standings: Standings,
-    pub(super) tokens: InForce<Tokens>,
+    pub(super) tokens: Reloadable<Tokens>,
     /// Seals the sessions of a process without tokens.
     own: Uuid,
     pub(super) overview: Arc<Cached<Result<Counted, Problem>>>,
@@ -45,7 +45,7 @@ impl PageState {
         api_state: ApiState,
         shown: ListenerSources,
         standings: Standings,
-        tokens: InForce<Tokens>,
+        tokens: Reloadable<Tokens>,
     ) -> Self {
         let overview = Arc::new(Cached::new(OVERVIEW_MAX_AGE));
         Self {

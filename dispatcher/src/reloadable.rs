@@ -7,9 +7,9 @@ use tokio::sync::watch;
 /// A value that many tasks read, and that is replaced as a whole. A task that begins something takes the value along,
 /// and finishes under that value.
 #[derive(Debug)]
-pub struct InForce<T>(watch::Sender<Arc<T>>);
+pub struct Reloadable<T>(watch::Sender<Arc<T>>);
 
-impl<T> InForce<T> {
+impl<T> Reloadable<T> {
     /// Puts `value` in force.
     pub fn new(value: T) -> Self {
         Self(watch::Sender::new(Arc::new(value)))
@@ -32,7 +32,7 @@ impl<T> InForce<T> {
 }
 
 /// Shares the value.
-impl<T> Clone for InForce<T> {
+impl<T> Clone for Reloadable<T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
