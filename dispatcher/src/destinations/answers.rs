@@ -46,7 +46,7 @@ impl Destinations {
             credentials::Turn::Refused { bar, wait } => {
                 decision.deferred = Some(wait);
                 let destination = message.channel.clone();
-                asked = bar.map(|remaining| Pause { destination, remaining, kind: PauseKind::Barred }).or(asked);
+                asked = bar.map(|remaining| Pause { destination, remaining, kind: PauseKind::Credential }).or(asked);
             }
             credentials::Turn::AtFault => decision.at_fault = true,
             credentials::Turn::Waits(wait) => decision.deferred = Some(wait),
@@ -99,9 +99,11 @@ fn signal(message: &Message, answer: &Answer) -> Signal {
 /// The pause that the answer asks for, if any.
 fn asked(message: &Message, answer: &Answer, longest: Duration) -> Option<Pause> {
     let (destination, kind, remaining) = match (&answer.outcome, answer.busy_for) {
-        (Outcome::Defer { scope: Scope::Channel, until }, _) => (&message.channel, PauseKind::Barred, *until),
-        (Outcome::Defer { scope: Scope::Destination, until }, _) => (&message.destination, PauseKind::Asked, *until),
-        (_, Some(busy_for)) => (&message.destination, PauseKind::Asked, busy_for),
+        (Outcome::Defer { scope: Scope::Channel, until }, _) => (&message.channel, PauseKind::Credential, *until),
+        (Outcome::Defer { scope: Scope::Destination, until }, _) => {
+            (&message.destination, PauseKind::RetryAfter, *until)
+        }
+        (_, Some(busy_for)) => (&message.destination, PauseKind::RetryAfter, busy_for),
         (_, None) => return None,
     };
     Some(Pause { destination: destination.clone(), remaining: remaining.min(longest), kind })

@@ -260,7 +260,7 @@ impl Destinations {
             if state.by_hand.get(&name) == Some(&stamp) {
                 continue;
             }
-            let is_paused = matches!(pause, Some((PauseKind::Hand, _)));
+            let is_paused = matches!(pause, Some((PauseKind::Manual, _)));
             let destination = state.destination(&name, now);
             // What was resumed may have a pause again that is not written yet. Then the next look shows it.
             if !is_paused && destination.has_unwritten() {

@@ -20,11 +20,11 @@ impl Holds {
     /// Begins a pause. A pause by hand goes before any other. Of the others, the one that ends later counts.
     pub(super) fn begin(&mut self, kind: PauseKind, remaining: Duration, now: Instant) {
         let until = now + remaining;
-        if kind == PauseKind::Hand {
+        if kind == PauseKind::Manual {
             *self = Self { of_a_channel: Some((kind, until)), its_own: None };
             return;
         }
-        if self.on(now).is_some_and(|(held, _)| held == PauseKind::Hand) {
+        if self.on(now).is_some_and(|(held, _)| held == PauseKind::Manual) {
             return;
         }
         let held = if kind.holds_a_channel() { &mut self.of_a_channel } else { &mut self.its_own };
@@ -35,7 +35,7 @@ impl Holds {
 
     /// Ends the pause for a refused credential.
     pub(super) fn end_barred(&mut self) {
-        self.of_a_channel = self.of_a_channel.filter(|(kind, _)| *kind != PauseKind::Barred);
+        self.of_a_channel = self.of_a_channel.filter(|(kind, _)| *kind != PauseKind::Credential);
     }
 
     /// When the last of them ends.

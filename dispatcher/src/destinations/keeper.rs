@@ -280,7 +280,7 @@ mod tests {
         }
 
         async fn changes_by_hand(&self) -> Result<Vec<ByHandChange>, StoreError> {
-            let pause = Some((PauseKind::Hand, Duration::from_hours(1)));
+            let pause = Some((PauseKind::Manual, Duration::from_hours(1)));
             Ok(vec![ByHandChange { destination: "a".to_owned(), stamp: 1, pause, failures: 0 }])
         }
 
@@ -311,7 +311,7 @@ mod tests {
         async fn bring_back(&self, _: &TermId, destination: &str, _: u32) -> Result<BroughtBack, StoreError> {
             self.brought_back.lock().push(destination.to_owned());
             let other = if destination == "a" { "b" } else { "a" };
-            let pause = Some((PauseKind::Asked, Duration::from_hours(1)));
+            let pause = Some((PauseKind::RetryAfter, Duration::from_hours(1)));
             self.destinations.heard(vec![ByHandChange { destination: other.to_owned(), stamp: 2, pause, failures: 0 }]);
             Ok(BroughtBack { rows: 1, more: false })
         }

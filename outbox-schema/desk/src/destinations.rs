@@ -167,10 +167,10 @@ impl Row {
             (PauseKind::Breaker, Some(until), Some(remaining_ms)) if remaining_ms > 0 || self.failures > 0 => {
                 HeldUp::Broken { until, remaining_ms }
             }
-            (PauseKind::Asked | PauseKind::Barred, Some(until), Some(remaining_ms @ 1..)) => {
+            (PauseKind::RetryAfter | PauseKind::Credential, Some(until), Some(remaining_ms @ 1..)) => {
                 HeldUp::Asked { until, remaining_ms }
             }
-            (PauseKind::Hand, Some(until), Some(remaining_ms @ 1..)) => {
+            (PauseKind::Manual, Some(until), Some(remaining_ms @ 1..)) => {
                 let ends = !self.for_good;
                 HeldUp::Paused {
                     by: self.paused_by.clone(),
@@ -178,7 +178,9 @@ impl Row {
                     remaining_ms: ends.then_some(remaining_ms),
                 }
             }
-            (PauseKind::Hand | PauseKind::Breaker | PauseKind::Asked | PauseKind::Barred, ..) => self.aside(),
+            (PauseKind::Manual | PauseKind::Breaker | PauseKind::RetryAfter | PauseKind::Credential, ..) => {
+                self.aside()
+            }
         }
     }
 

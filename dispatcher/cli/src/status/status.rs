@@ -113,11 +113,11 @@ fn paused(pause: &PausedDestination) -> String {
     let reason = pause.reason.as_deref().unwrap_or("no reason given");
     match PauseKind::of(pause.pause_kind.as_deref()) {
         PauseKind::Breaker => format!("breaker open: {destination} until {until}: {reason}"),
-        PauseKind::Hand => {
+        PauseKind::Manual => {
             let by = pause.paused_by.as_deref().map_or_else(String::new, |by| format!(" by {by}"));
             format!("paused: {destination}{by} until {until}: {reason}")
         }
-        PauseKind::Asked | PauseKind::Barred => format!("paused: {destination} until {until}: {reason}"),
+        PauseKind::RetryAfter | PauseKind::Credential => format!("paused: {destination} until {until}: {reason}"),
     }
 }
 

@@ -27,7 +27,7 @@ impl Destination {
         let Standing::Closed(closed) = self.standing(at) else { return None };
         let whole_channel = closed.holds_a_channel();
         let (from, step, reason) = match closed {
-            Closed::Paused { kind: PauseKind::Hand, remaining } => (remaining, Duration::ZERO, None),
+            Closed::Paused { kind: PauseKind::Manual, remaining } => (remaining, Duration::ZERO, None),
             Closed::Paused { remaining, .. } | Closed::Broken { remaining } => (remaining, AFTER_A_PAUSE, None),
             Closed::Probing => (WHILE_PROBED, AFTER_A_PAUSE, None),
             Closed::OverRate { step } if step < SLOW_RATE => return None,

@@ -198,7 +198,7 @@ impl Destination {
             // One that opened here since is newer.
             Some((PauseKind::Breaker, _)) if self.has_unwritten() && !self.breaker.is_closed() => {}
             Some((PauseKind::Breaker, remaining)) => self.breaker = Breaker::taken_over(failures, remaining, now),
-            Some((kind @ (PauseKind::Hand | PauseKind::Asked | PauseKind::Barred), remaining)) => {
+            Some((kind @ (PauseKind::Manual | PauseKind::RetryAfter | PauseKind::Credential), remaining)) => {
                 self.pause(kind, remaining, now);
             }
             None => {}

@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn people_are_heard_once_for_each_change() {
     let destinations = destinations(Limits::default());
-    let change = |stamp, paused: Option<Duration>| changed("a", stamp, paused.map(|left| (PauseKind::Hand, left)));
+    let change = |stamp, paused: Option<Duration>| changed("a", stamp, paused.map(|left| (PauseKind::Manual, left)));
     destinations.heard(vec![change(1, Some(Duration::from_hours(9)))]);
     assert!(destinations.is_closed("a"));
     let asked = Answer { busy_for: Some(Duration::from_secs(1)), ..failed() };
@@ -21,7 +21,7 @@ async fn people_are_heard_once_for_each_change() {
 
 #[tokio::test(start_paused = true)]
 async fn a_resumption_ends_nothing_that_paused_the_destination_since() {
-    for kind in [PauseKind::Asked, PauseKind::Breaker] {
+    for kind in [PauseKind::RetryAfter, PauseKind::Breaker] {
         // The next poller takes the pause over, and then hears of the resumption before it.
         let destinations = destinations(Limits::default());
         let pause = Some((kind, Duration::from_mins(5)));

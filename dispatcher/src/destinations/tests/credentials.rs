@@ -8,7 +8,7 @@ async fn a_credential_that_is_refused_closes_the_channel() {
     let until = Duration::from_mins(1);
     let decision = destinations.send("a", &answer(Outcome::Defer { scope: Scope::Channel, until }), QUICK);
     let pause = decision.pause.expect("it is paused");
-    assert_eq!((pause.destination.as_str(), pause.kind), ("hook", PauseKind::Barred));
+    assert_eq!((pause.destination.as_str(), pause.kind), ("hook", PauseKind::Credential));
     assert!(destinations.is_closed("hook"));
     assert!(destinations.holds_hook());
     assert!(destinations.aside().iter().all(|aside| aside.whole_channel));
@@ -122,7 +122,7 @@ async fn a_credential_that_five_targets_refuse_closes_the_channel_until_somethin
     let first = Duration::from_secs(2);
     let decision = destinations.send_to("/4", &refused());
     let pause = decision.pause.expect("it is paused");
-    assert_eq!((pause.destination.as_str(), pause.kind, pause.remaining), ("hook", PauseKind::Barred, first));
+    assert_eq!((pause.destination.as_str(), pause.kind, pause.remaining), ("hook", PauseKind::Credential, first));
     assert!(decision.deferred.is_some_and(|wait| wait > first), "no attempt is counted, and others go first");
     assert!(destinations.holds_hook());
 

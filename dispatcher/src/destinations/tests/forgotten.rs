@@ -24,14 +24,14 @@ async fn paused(destinations: &Destinations, count: usize) {
 }
 
 fn asked_for(name: &str) -> DestinationState {
-    let pause = Some((PauseKind::Asked, LONGEST));
+    let pause = Some((PauseKind::RetryAfter, LONGEST));
     DestinationState { destination: name.to_owned(), pause, failures: 0, aside: Duration::ZERO, ramp: None }
 }
 
 #[tokio::test(start_paused = true)]
 async fn of_very_many_paused_destinations_some_are_looked_at_and_the_others_rest() {
     let destinations = destinations(Limits::default());
-    destinations.heard(vec![changed("hook", 1, Some((PauseKind::Hand, Duration::from_hours(9))))]);
+    destinations.heard(vec![changed("hook", 1, Some((PauseKind::Manual, Duration::from_hours(9))))]);
     paused(&destinations, 5_000).await;
     destinations.bound();
     let known = destinations.state().known.len();

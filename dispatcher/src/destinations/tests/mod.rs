@@ -285,7 +285,7 @@ async fn a_destination_that_asks_to_be_left_alone_is_for_no_longer_than_its_chan
     let destinations = destinations(Limits::default());
     let busy = |seconds| Answer { busy_for: Some(Duration::from_secs(seconds)), ..failed() };
     let pause = destinations.send("busy", &busy(30), QUICK).pause.expect("it is paused");
-    assert_eq!((pause.remaining, pause.kind), (Duration::from_secs(30), PauseKind::Asked));
+    assert_eq!((pause.remaining, pause.kind), (Duration::from_secs(30), PauseKind::RetryAfter));
     assert_eq!(destinations.closed_for("busy"), Some(Duration::from_secs(30)));
     tokio::time::advance(Duration::from_secs(30)).await;
     assert!(!destinations.is_closed("busy"));

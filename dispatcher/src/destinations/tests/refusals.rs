@@ -83,7 +83,7 @@ async fn a_host_that_refuses_five_targets_is_left_alone_for_as_long_as_it_asks()
 async fn a_host_that_asks_for_a_pause_at_its_only_message_is_left_alone_for_as_long_as_it_asks() {
     let destinations = destinations(Limits::default());
     let pause = destinations.hook("only", &refused()).pause.expect("nobody else is known to wait for it");
-    assert_eq!((pause.kind, pause.remaining), (PauseKind::Asked, Duration::from_secs(10)));
+    assert_eq!((pause.kind, pause.remaining), (PauseKind::RetryAfter, Duration::from_secs(10)));
     assert!(destinations.is_closed(SHARED));
 }
 
@@ -119,7 +119,7 @@ async fn the_few_targets_of_a_host_are_the_host() {
             );
         }
         let pause = busy.hook(&name(0), &refused()).pause.expect("it is paused");
-        assert_eq!((pause.kind, pause.remaining), (PauseKind::Asked, Duration::from_secs(10)));
+        assert_eq!((pause.kind, pause.remaining), (PauseKind::RetryAfter, Duration::from_secs(10)));
 
         let down = destinations(Limits::default());
         let silent = Answer { busy_for: None, ..refused() };

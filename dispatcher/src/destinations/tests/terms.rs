@@ -21,7 +21,7 @@ async fn what_a_term_left_is_taken_over_and_what_it_did_not_leave_is_forgotten()
     };
     let ramp = Some(Ramp { rising_for: Duration::from_secs(29), unused_for: Duration::from_secs(5) });
     destinations.take_over(&[
-        left("by-hand", Some((PauseKind::Hand, Duration::from_mins(5))), 0),
+        left("by-hand", Some((PauseKind::Manual, Duration::from_mins(5))), 0),
         left("broken", Some((PauseKind::Breaker, Duration::ZERO)), 4),
         DestinationState { ramp, ..left("hook", None, 0) },
     ]);

@@ -17,33 +17,33 @@ pub const MOST_TOLD: i64 = 1_024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PauseKind {
     /// An operator paused it.
-    Hand,
+    Manual,
     /// Too many attempts failed.
     Breaker,
     /// The destination asked for a pause: `Retry-After`.
-    Asked,
+    RetryAfter,
     /// The whole channel must wait: its credential was refused, or a quota is used up.
-    Barred,
+    Credential,
 }
 
 impl PauseKind {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Hand, Self::Breaker, Self::Asked, Self::Barred];
+    pub const ALL: [Self; 4] = [Self::Manual, Self::Breaker, Self::RetryAfter, Self::Credential];
 
     /// The value of the column. Where two pauses name one destination and end together, the kind that is last in the
     /// alphabet holds the most.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Hand => "hand",
+            Self::Manual => "hand",
             Self::Breaker => "breaker",
-            Self::Asked => "asked",
-            Self::Barred => "barred",
+            Self::RetryAfter => "asked",
+            Self::Credential => "barred",
         }
     }
 
     /// The kind of a value. A row without a value, or with an unknown one, counts as a pause by hand.
     pub fn of(value: Option<&str>) -> Self {
-        Self::ALL.into_iter().find(|kind| Some(kind.as_str()) == value).unwrap_or(Self::Hand)
+        Self::ALL.into_iter().find(|kind| Some(kind.as_str()) == value).unwrap_or(Self::Manual)
     }
 
     /// Whether the pause of a name that is a channel holds the whole channel, at any destination. A person who pauses a
@@ -51,8 +51,8 @@ impl PauseKind {
     /// that of targets without a URL, which bears the channel's name.
     pub fn holds_a_channel(self) -> bool {
         match self {
-            Self::Hand | Self::Barred => true,
-            Self::Breaker | Self::Asked => false,
+            Self::Manual | Self::Credential => true,
+            Self::Breaker | Self::RetryAfter => false,
         }
     }
 }

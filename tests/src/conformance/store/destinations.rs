@@ -254,7 +254,7 @@ pub async fn a_later_term_is_told_of_so_many_destinations_at_most_and_asks_about
     let met = ["https://1029.example:443", "https://new.example:443"].map(str::to_owned);
     let [state] = &outbox.store.destinations(&met).await.unwrap()[..] else { panic!("one of them is paused") };
     assert_eq!(state.destination, met[0]);
-    assert!(state.pause.is_some_and(|(kind, left)| kind == PauseKind::Asked && left > Duration::from_hours(1)));
+    assert!(state.pause.is_some_and(|(kind, left)| kind == PauseKind::RetryAfter && left > Duration::from_hours(1)));
 }
 
 /// What a later term is told once a failure with this error has paused it: kind, whole minutes and failures; and the reason.
@@ -278,8 +278,8 @@ async fn paused(outbox: &Outbox, kind: PauseKind, secs: u64, error: &str) -> (Pa
 /// that it asks for hides that its breaker is open: it would get all at once when the pause is over. And only what opens the
 /// breaker is counted.
 pub async fn of_two_pauses_the_later_end_counts_and_a_breaker_stays_one(outbox: &Outbox) {
-    const ASKED: PauseKind = PauseKind::Asked;
-    const BARRED: PauseKind = PauseKind::Barred;
+    const ASKED: PauseKind = PauseKind::RetryAfter;
+    const BARRED: PauseKind = PauseKind::Credential;
     const BREAKER: PauseKind = PauseKind::Breaker;
     for (kind, secs, error, expected) in [
         (BARRED, 300, "refused", (BARRED, 5, 0, "refused")),
@@ -298,15 +298,15 @@ pub async fn of_two_pauses_the_later_end_counts_and_a_breaker_stays_one(outbox: 
 
 /// Of two others, what lasts longest; and what holds all of a channel, where they last as long.
 pub async fn of_pauses_that_are_marked_together_a_breaker_is_what_counts(outbox: &Outbox) {
-    use PauseKind::{Asked, Barred, Breaker};
+    use PauseKind::{Breaker, Credential, RetryAfter};
     for (marked, expected) in [
-        (vec![(Asked, 60), (Breaker, 60), (Asked, 60)], (Breaker, 60)),
-        (vec![(Barred, 1), (Breaker, 5)], (Breaker, 5)),
-        (vec![(Breaker, 1), (Asked, 60)], (Breaker, 60)),
-        (vec![(Barred, 60), (Asked, 60)], (Barred, 60)),
-        (vec![(Asked, 60), (Barred, 60)], (Barred, 60)),
-        (vec![(Barred, 1), (Asked, 60)], (Asked, 60)),
-        (vec![(Asked, 1), (Barred, 60), (Asked, 1)], (Barred, 60)),
+        (vec![(RetryAfter, 60), (Breaker, 60), (RetryAfter, 60)], (Breaker, 60)),
+        (vec![(Credential, 1), (Breaker, 5)], (Breaker, 5)),
+        (vec![(Breaker, 1), (RetryAfter, 60)], (Breaker, 60)),
+        (vec![(Credential, 60), (RetryAfter, 60)], (Credential, 60)),
+        (vec![(RetryAfter, 60), (Credential, 60)], (Credential, 60)),
+        (vec![(Credential, 1), (RetryAfter, 60)], (RetryAfter, 60)),
+        (vec![(RetryAfter, 1), (Credential, 60), (RetryAfter, 1)], (Credential, 60)),
     ] {
         outbox.execute("DELETE FROM outbox_destination").await;
         let channels = [http()];
@@ -331,7 +331,7 @@ pub async fn of_pauses_that_are_marked_together_a_breaker_is_what_counts(outbox:
 pub async fn a_breaker_whose_pause_is_over_stays_one_until_it_closes(outbox: &Outbox) {
     let tried = paused(outbox, PauseKind::Breaker, 0, "down").await;
     assert_eq!(tried, (PauseKind::Breaker, 0, 1, "down".to_owned()));
-    let asked = paused(outbox, PauseKind::Asked, 600, "busy").await;
+    let asked = paused(outbox, PauseKind::RetryAfter, 600, "busy").await;
     assert_eq!(asked, (PauseKind::Breaker, 10, 1, "busy".to_owned()));
 }
 
@@ -364,7 +364,7 @@ pub async fn a_pause_by_hand_is_ended_by_nobody_else(outbox: &Outbox) {
     let [free, slow] = &changes[..] else { panic!("{changes:?}") };
     assert_eq!((free.destination.as_str(), free.pause), ("free", None));
     let (kind, left) = slow.pause.expect("it is paused");
-    assert!(kind == PauseKind::Hand && (3_500..=3_600).contains(&left.as_secs()), "{slow:?}");
+    assert!(kind == PauseKind::Manual && (3_500..=3_600).contains(&left.as_secs()), "{slow:?}");
     assert!(free.stamp > 0 && slow.stamp > 0);
 }
 

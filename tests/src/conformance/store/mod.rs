@@ -66,7 +66,7 @@ fn once() -> ChannelTerms {
 /// The pause of `destination` that comes with a deferral.
 pub fn pause(verdict: &Verdict, destination: &str) -> Option<Pause> {
     let Verdict::Deferred { after } = verdict else { return None };
-    Some(Pause { destination: destination.to_owned(), remaining: *after, kind: PauseKind::Asked })
+    Some(Pause { destination: destination.to_owned(), remaining: *after, kind: PauseKind::RetryAfter })
 }
 
 /// The mark of a first attempt that ended a moment ago.

@@ -52,7 +52,7 @@ async fn a_server_behind_base_url_that_asks_to_be_left_alone_explains_only_what_
         let (claim, message) = leader.claim_one().await;
         let verdict = Verdict::Retry { after: Duration::from_hours(1) };
         let (destination, remaining) = (message.destination.clone(), Duration::from_hours(1));
-        let pause = Some(Pause { destination, remaining, kind: PauseKind::Asked });
+        let pause = Some(Pause { destination, remaining, kind: PauseKind::RetryAfter });
         leader.write(Mark { pause, ..mark(&leader.term, claim, &message, verdict, "retry") }).await;
         let elsewhere = insert(outbox, &[("target", "'https://shop.example/'")]).await;
         assert_eq!(why(outbox, there).await[0], "paused");

@@ -301,10 +301,10 @@ fn word(held: &HeldUp) -> (&'static str, Tone) {
 /// The word of a pause, and how it looks.
 pub(super) fn kind_of_pause(paused: &PausedDestination) -> (&'static str, Tone) {
     match PauseKind::of(paused.pause_kind.as_deref()) {
-        PauseKind::Hand => ("paused", Tone::Warning),
+        PauseKind::Manual => ("paused", Tone::Warning),
         PauseKind::Breaker => ("breaker open", Tone::Bad),
-        PauseKind::Asked => ("asked for a pause", Tone::Warning),
-        PauseKind::Barred => ("channel may not send", Tone::Bad),
+        PauseKind::RetryAfter => ("asked for a pause", Tone::Warning),
+        PauseKind::Credential => ("channel may not send", Tone::Bad),
     }
 }
 

@@ -101,11 +101,11 @@ fn lag(channel: &ChannelVitals) -> Markup {
 /// Destinations and channels that are held up. A pause that a receiver asked for is left out: it is no trouble, and ends by itself.
 fn held_up(paused: &[PausedDestination]) -> Vec<Markup> {
     let of = |paused: &PausedDestination| match (PauseKind::of(paused.pause_kind.as_deref()), paused.remaining_ms) {
-        (PauseKind::Asked, _) => None,
+        (PauseKind::RetryAfter, _) => None,
         (PauseKind::Breaker, _) => Some("has its breaker open"),
-        (PauseKind::Barred, _) => Some("may not send"),
-        (PauseKind::Hand, None) => Some("is paused until somebody resumes it"),
-        (PauseKind::Hand, Some(_)) => Some("is paused by hand"),
+        (PauseKind::Credential, _) => Some("may not send"),
+        (PauseKind::Manual, None) => Some("is paused until somebody resumes it"),
+        (PauseKind::Manual, Some(_)) => Some("is paused by hand"),
     };
     let held: Vec<_> = paused.iter().filter_map(|paused| of(paused).map(|how| (paused, how))).collect();
     let others = held.len().saturating_sub(NAMED);
@@ -152,11 +152,11 @@ mod tests {
     #[test]
     fn each_pause_is_named_but_those_that_a_receiver_asked_for() {
         let all = [
-            paused("a", PauseKind::Hand, None),
-            paused("b", PauseKind::Hand, Some(1)),
-            paused("c", PauseKind::Asked, Some(1)),
+            paused("a", PauseKind::Manual, None),
+            paused("b", PauseKind::Manual, Some(1)),
+            paused("c", PauseKind::RetryAfter, Some(1)),
             paused("d", PauseKind::Breaker, Some(1)),
-            paused("e", PauseKind::Barred, Some(1)),
+            paused("e", PauseKind::Credential, Some(1)),
         ];
         assert_eq!(
             said(&all),
