@@ -9,7 +9,6 @@ pub mod fault_point;
 #[cfg(test)]
 mod fixtures;
 pub mod in_flight;
-mod in_time;
 pub mod metrics;
 pub mod operations;
 pub mod poller;
@@ -21,4 +20,5 @@ mod secrets;
 pub mod signals;
 pub mod telemetry;
 pub mod term;
+mod timeout;
 pub mod wiring;

@@ -10,7 +10,6 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use crate::destinations::{Destinations, DestinationsNow, Keeper};
 use crate::in_flight::InFlight;
-use crate::in_time::InTime;
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
 use crate::poller::handle::Handle;
@@ -31,6 +30,7 @@ use crate::schedule::Capacity;
 use crate::schedule::Schedule;
 use crate::term::clock::Clock;
 use crate::term::leadership::Leadership;
+use crate::timeout::Timeout;
 
 /// The headers of due rows that a schedule holds, for each slot, and in all.
 const HEADERS_OF_A_SLOT: usize = 64;
@@ -100,8 +100,9 @@ impl Dispatcher {
             wire,
             settings,
         } = parts;
-        let store: Arc<dyn Store> = Arc::new(InTime::new(store, settings.lease_ttl));
-        let destination_store: Arc<dyn DestinationStore> = Arc::new(InTime::new(destination_store, settings.lease_ttl));
+        let store: Arc<dyn Store> = Arc::new(Timeout::new(store, settings.lease_ttl));
+        let destination_store: Arc<dyn DestinationStore> =
+            Arc::new(Timeout::new(destination_store, settings.lease_ttl));
         let (slots, channels) = (settings.max_in_flight, Channels::new(channels));
         let (wakeup, in_flight) = (Arc::new(Notify::new()), Arc::new(InFlight::new(slots)));
         let destinations = Arc::new(Destinations::new(slots, settings.max_bytes, channels.limits()));

@@ -33,12 +33,12 @@ pub(crate) fn answer_limit(ttl: Duration) -> Duration {
 /// A port to the database whose every call ends in time. Where the server turned into one that takes no writes, the other connections
 /// to it are closed too.
 #[derive(Debug)]
-pub(crate) struct InTime<S: ?Sized> {
+pub(crate) struct Timeout<S: ?Sized> {
     port: Arc<S>,
     limit: Duration,
 }
 
-impl<S: ?Sized> InTime<S> {
+impl<S: ?Sized> Timeout<S> {
     /// The port, for a poller whose lease has this time to live.
     pub(crate) fn new(port: Arc<S>, ttl: Duration) -> Self {
         Self { port, limit: answer_limit(ttl) }
@@ -57,7 +57,7 @@ impl<S: ?Sized> InTime<S> {
     }
 }
 
-impl InTime<dyn Store> {
+impl Timeout<dyn Store> {
     async fn asked<T>(
         &self,
         doing: &'static str,
@@ -94,7 +94,7 @@ impl Drop for Asked<'_> {
 }
 
 #[async_trait]
-impl Store for InTime<dyn Store> {
+impl Store for Timeout<dyn Store> {
     async fn begin_term(&self, shard: Shard, holder: &Holder, above: Epoch) -> Result<OpenedTerm, StoreError> {
         self.asked("beginning a term", self.port.begin_term(shard, holder, above)).await
     }
@@ -138,7 +138,7 @@ impl Store for InTime<dyn Store> {
 }
 
 #[async_trait]
-impl DueRows for InTime<dyn Store> {
+impl DueRows for Timeout<dyn Store> {
     async fn look(&self, shard: Shard, behind: WalkStart, limit: u32) -> Result<Vec<Header>, StoreError> {
         self.asked("looking for due messages", self.port.look(shard, behind, limit)).await
     }
@@ -193,7 +193,7 @@ impl DueRows for InTime<dyn Store> {
 }
 
 #[async_trait]
-impl DestinationStore for InTime<dyn DestinationStore> {
+impl DestinationStore for Timeout<dyn DestinationStore> {
     async fn put_aside(
         &self,
         term: &TermId,
@@ -242,7 +242,7 @@ mod tests {
     async fn a_store_that_says_nothing_is_unavailable_after_a_while() {
         let never = Duration::from_hours(1);
         let store: Arc<dyn Store> = TermStore::new(&SteppedClock::new(), vec![never]);
-        let store = InTime::new(store, Duration::from_secs(10));
+        let store = Timeout::new(store, Duration::from_secs(10));
         let begun = store.begin_term(Shard::default(), &Holder::new("a", "1"), Epoch(0)).await;
         let said = "the outbox database did not answer (beginning a term): nothing came within 13s";
         assert_eq!(begun.map_err(|error| error.to_string()).err().as_deref(), Some(said));
