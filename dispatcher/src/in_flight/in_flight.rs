@@ -130,7 +130,7 @@ impl InFlight {
         self.state().unsettled.1.iter().copied().collect()
     }
 
-    /// Replaces the suspects on hold.
+    /// Replaces the rows in quarantine.
     pub fn set_held_back(&self, messages: HashSet<MessageId>) {
         let mut state = self.state();
         state.held_back = messages;

@@ -20,10 +20,10 @@ use crate::poller::marker_health::MarkerHealth;
 use crate::poller::measure::Measure;
 use crate::poller::poll::{Dispatcher, LoopSettings};
 use crate::poller::poll_backoff::PollBackoff;
+use crate::poller::quarantine::Quarantine;
 use crate::poller::schedule_now::ScheduleNow;
 use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
-use crate::poller::suspects::Suspects;
 use crate::reloadable::Reloadable;
 use crate::retention::Pruner;
 use crate::schedule::Capacity;
@@ -109,7 +109,8 @@ impl Dispatcher {
         let channels = Reloadable::new(channels);
         let listener = Arc::new(HintListener::new(wakeup.clone()));
         let marker_health = Arc::new(MarkerHealth::new(settings.lease_ttl));
-        let (led, suspects) = (watch::Sender::default(), Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())));
+        let (led, quarantine) =
+            (watch::Sender::default(), Arc::new(Quarantine::new(in_flight.clone(), wakeup.clone())));
         let known = DestinationsNow::new(destinations.clone(), in_flight.clone(), led.subscribe());
         let (schedule, questions) = ScheduleNow::new(known);
         let handle = Handle {
@@ -128,7 +129,7 @@ impl Dispatcher {
         let marker = Marker {
             store: store.clone(),
             in_flight: in_flight.clone(),
-            suspects: suspects.clone(),
+            quarantine: quarantine.clone(),
             destinations: destinations.clone(),
             wakeup: wakeup.clone(),
             marker_health: marker_health.clone(),
@@ -140,7 +141,7 @@ impl Dispatcher {
             store: store.clone(),
             schedule: Schedule::new(capacity(slots, settings.max_bytes)),
             in_flight: in_flight.clone(),
-            suspects: suspects.clone(),
+            quarantine: quarantine.clone(),
             channels: channels.clone(),
             destinations: destinations.clone(),
             wakeup: wakeup.clone(),
@@ -173,7 +174,7 @@ impl Dispatcher {
             settling: Arc::new(Settling {
                 store,
                 in_flight: in_flight.clone(),
-                suspects,
+                quarantine,
                 channels,
                 wakeup: wakeup.clone(),
                 marker_health,

@@ -18,7 +18,7 @@ use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
 use crate::poller::marker_health::MarkerHealth;
 use crate::poller::measure::Measure;
-use crate::poller::suspects::Suspects;
+use crate::poller::quarantine::Quarantine;
 
 /// The most marks of one group.
 const GROUP: usize = 1024;
@@ -99,8 +99,8 @@ pub(crate) struct Marker {
     pub store: Arc<dyn Store>,
     /// The slots, which a mark frees.
     pub in_flight: Arc<InFlight>,
-    /// Learns which suspects did no harm.
-    pub suspects: Arc<Suspects>,
+    /// Learns which quarantined rows did no harm.
+    pub quarantine: Arc<Quarantine>,
     /// Learns which pauses are written.
     pub destinations: Arc<Destinations>,
     /// Notified when the next message of an ordering key may have become due.
@@ -311,7 +311,7 @@ impl Marker {
             self.wakeup.notify_one();
         }
         self.metrics.in_flight(self.in_flight.count());
-        self.suspects.survived(marks);
+        self.quarantine.survived(marks);
         // A fenced row was settled, and counted, by another poller.
         let in_doubt = marks.iter().filter(|mark| mark.attempt.outcome == Outcome::InDoubt.as_str());
         for mark in in_doubt.filter(|mark| !report.fenced.contains(&mark.id)) {
@@ -386,7 +386,7 @@ mod tests {
         let _ = in_flight.admit(claim, messages);
         let marker = Marker {
             store: TermStore::new(&SteppedClock::new(), Vec::new()),
-            suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
+            quarantine: Arc::new(Quarantine::new(in_flight.clone(), wakeup.clone())),
             in_flight,
             destinations: Arc::new(Destinations::new(64, 1_000, std::collections::HashMap::new())),
             wakeup,

@@ -12,10 +12,10 @@ pub mod marker_health;
 pub(crate) mod measure;
 pub mod poll;
 pub(crate) mod poll_backoff;
+pub(crate) mod quarantine;
 pub mod schedule_now;
 pub(crate) mod send;
 pub(crate) mod settling;
-pub(crate) mod suspects;
 pub(crate) mod verdict;
 
 pub use crate::channels;

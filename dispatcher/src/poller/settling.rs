@@ -13,7 +13,7 @@ use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
 use crate::poller::channels::Channels;
 use crate::poller::marker_health::MarkerHealth;
-use crate::poller::suspects::Suspects;
+use crate::poller::quarantine::Quarantine;
 use crate::reloadable::Reloadable;
 use crate::term::Term;
 
@@ -34,7 +34,7 @@ pub(crate) struct Settling {
     /// The set of rows that polls leave out, unsettled rows among them.
     pub in_flight: Arc<InFlight>,
     /// Takes the rows of crashed terms.
-    pub suspects: Arc<Suspects>,
+    pub quarantine: Arc<Quarantine>,
     /// The configured channels.
     pub channels: Reloadable<Channels>,
     /// Notified when rows have become due.
@@ -44,7 +44,7 @@ pub(crate) struct Settling {
     /// Where rows in doubt are counted.
     pub metrics: Arc<Metrics>,
     /// Rows that a call may have decided whose answer was lost, also one of an earlier term. They stay out of the polls until
-    /// an answer says what became of them: they may be suspects.
+    /// an answer says what became of them: they may belong into quarantine.
     pub unanswered: Mutex<Vec<MessageId>>,
 }
 
@@ -95,7 +95,7 @@ impl Settling {
     }
 
     fn take(&self, term: &Term, settlement: &Settlement) {
-        self.suspects.add(&settlement.decided);
+        self.quarantine.add(&settlement.decided);
         self.in_flight.set_unsettled(term.id.epoch, &settlement.unsettled);
         if settlement.decided.is_empty() {
             return;
@@ -128,7 +128,7 @@ mod tests {
         let (in_flight, wakeup) = (Arc::new(InFlight::new(8)), Arc::<Notify>::default());
         Arc::new(Settling {
             store: store.clone(),
-            suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
+            quarantine: Arc::new(Quarantine::new(in_flight.clone(), wakeup.clone())),
             in_flight,
             channels: Reloadable::new(Channels::default()),
             wakeup,

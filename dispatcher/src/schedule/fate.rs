@@ -96,7 +96,7 @@ impl Schedule {
         }
     }
 
-    /// These rows are not free to go: their claim is not settled, or they are suspects.
+    /// These rows are not free to go: their claim is not settled, or they are in quarantine.
     pub fn hold(&mut self, ids: impl IntoIterator<Item = MessageId>) {
         for id in ids {
             if self.held.contains_key(&id) {

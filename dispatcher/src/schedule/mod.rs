@@ -14,7 +14,7 @@
 //! - Another message of its ordering key goes first.
 //! - Its destination has never answered, and such *strangers* have what they may have in flight, all together.
 //! - It is large, and waits for bytes: what becomes free is kept for it.
-//! - Its row belongs to a claim that is not settled, or is a suspect.
+//! - Its row belongs to a claim that is not settled, or is in quarantine.
 //! - Others have their turns. While slots are scarce, the last eighth is for lanes with little in flight.
 //!
 //! What is not here waits in the database. Memory is bounded, whatever is due: a lane notes the *place* up to which all of its rows

@@ -36,7 +36,7 @@ pub struct Waiting {
 pub enum WhyNot {
     /// It has gone: it is in flight.
     InFlight,
-    /// Its claim is not settled, or it is a suspect.
+    /// Its claim is not settled, or it is in quarantine.
     Held,
     /// Another message of its ordering key goes first.
     Key,

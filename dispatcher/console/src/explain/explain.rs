@@ -1,7 +1,7 @@
 //! Why a message has not been sent, and why it was sent twice: causes, each with its fields and a sentence.
 //!
 //! Each cause follows from the database and from the settings of this replica. Some facts are kept nowhere: which
-//! replica delivered a plain success, whether the poller holds a suspect now, why the lease store elects no replica.
+//! replica delivered a plain success, whether the poller has a row in quarantine now, why the lease store elects no replica.
 //! The sentences say that these are unknown.
 
 use outbox_desk::{DeskError, MessageFacts};

@@ -25,8 +25,8 @@ use crate::poller::looks::{EACH, Look, Looks, Page, STEP};
 use crate::poller::marker_health::MarkerHealth;
 use crate::poller::measure::Measure;
 use crate::poller::poll_backoff::PollBackoff;
+use crate::poller::quarantine::Quarantine;
 use crate::poller::schedule_now::Question;
-use crate::poller::suspects::Suspects;
 use crate::reloadable::Reloadable;
 use crate::schedule::{Added, Schedule, Shows};
 use crate::term::Term;
@@ -50,7 +50,7 @@ pub(crate) struct Intake {
     /// What is in flight, and the room beside it.
     pub in_flight: Arc<InFlight>,
     /// Rows that are resent one at a time.
-    pub suspects: Arc<Suspects>,
+    pub quarantine: Arc<Quarantine>,
     /// The configured channels.
     pub channels: Reloadable<Channels>,
     /// The state of each destination.
@@ -262,7 +262,7 @@ impl Intake {
             return;
         }
         let channels = self.channels.current();
-        self.suspects.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
+        self.quarantine.give_up_overdue(channels.longest_request() + SETTLING_MARGIN + self.poll_interval);
         let mut rooms = self.destinations.rooms(&channels);
         let most = self.may_ask_for(self.in_flight.free());
         let chosen = self.schedule.take(most, &mut rooms, Instant::now());

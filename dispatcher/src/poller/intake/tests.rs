@@ -17,7 +17,7 @@ fn intake() -> Intake {
     Intake {
         store: TermStore::new(&SteppedClock::new(), vec![Duration::ZERO]),
         schedule: Schedule::new(Capacity { slots: 8, bytes: 1_000, headers: 1_000 }),
-        suspects: Arc::new(Suspects::new(in_flight.clone(), wakeup.clone())),
+        quarantine: Arc::new(Quarantine::new(in_flight.clone(), wakeup.clone())),
         in_flight,
         channels: Reloadable::new(Channels::new([crate::fixtures::channel(Arc::new(Nobody))])),
         destinations: Arc::new(Destinations::new(8, 1_000, std::collections::HashMap::new())),

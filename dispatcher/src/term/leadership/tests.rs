@@ -6,8 +6,8 @@ use super::*;
 use crate::fixtures::{Asked, LeaseStore, Network, Rival, SteppedClock, TermStore, metrics};
 use crate::in_flight::InFlight;
 use crate::poller::channels::Channels;
+use crate::poller::quarantine::Quarantine;
 use crate::poller::settling::Settling;
-use crate::poller::suspects::Suspects;
 use crate::reloadable::Reloadable;
 use crate::term::watchdog::trust_margin;
 
@@ -213,7 +213,7 @@ async fn a_term_that_the_database_refuses_is_fenced() {
     let (in_flight, wakeup) = (Arc::new(InFlight::new(1)), Arc::default());
     let settling = Arc::new(Settling {
         store: stage.store.clone(),
-        suspects: Arc::new(Suspects::new(in_flight.clone(), Arc::clone(&wakeup))),
+        quarantine: Arc::new(Quarantine::new(in_flight.clone(), Arc::clone(&wakeup))),
         in_flight,
         channels: Reloadable::new(Channels::default()),
         wakeup,

@@ -123,7 +123,7 @@ pub struct Settlement {
 pub struct Decided {
     /// The row.
     pub id: MessageId,
-    /// The destination of the row. Suspects of a destination are resent one at a time.
+    /// The destination of the row. Quarantined rows of one are resent one at a time.
     pub destination: String,
     /// Whether the row's term ended without closing its gate. Then the row may have killed the process.
     pub crashed: bool,

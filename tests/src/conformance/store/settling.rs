@@ -223,7 +223,7 @@ pub async fn a_row_that_the_database_itself_refuses_to_settle_keeps_no_other_wai
     assert_eq!(outbox.message(refused).await.attempts, 1);
 }
 
-/// Its suspects must not go all at once for that.
+/// Its rows must not all leave quarantine at once for that.
 pub async fn what_was_decided_is_told_again_to_whoever_never_heard_the_answer(outbox: &Outbox) {
     let channels = [http(), once()];
     let ended = outbox.term(&channels).await;

@@ -1,5 +1,5 @@
-//! Suspects: rows that were in flight when a poller died. One of them may have killed it. So they are resent one at a
-//! time for each destination, and twice as many after each round that the process survives.
+//! The quarantine of rows that were in flight when a poller died. One of them may have killed it. So they are resent one
+//! at a time for each destination, and twice as many after each round that the process survives.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use tokio::sync::Notify;
 
 use crate::in_flight::InFlight;
 
-/// The suspects of every destination.
+/// The quarantined rows of every destination.
 #[derive(Debug)]
-pub(crate) struct Suspects {
+pub(crate) struct Quarantine {
     in_flight: Arc<InFlight>,
     wakeup: Arc<Notify>,
     state: Mutex<State>,
@@ -23,13 +23,13 @@ pub(crate) struct Suspects {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The suspects of each destination.
+    /// Those of each destination.
     lines: HashMap<String, Line>,
     /// The destinations of those that are out.
     of: HashMap<MessageId, String>,
 }
 
-/// The suspects of one destination.
+/// The quarantined rows of one destination.
 #[derive(Debug)]
 struct Line {
     waiting: VecDeque<MessageId>,
@@ -38,8 +38,8 @@ struct Line {
     began: Instant,
 }
 
-impl Suspects {
-    /// No suspects. `wakeup` is notified when some are let out.
+impl Quarantine {
+    /// An empty one. `wakeup` is notified when some are let out.
     pub(crate) fn new(in_flight: Arc<InFlight>, wakeup: Arc<Notify>) -> Self {
         Self { in_flight, wakeup, state: Mutex::default() }
     }
@@ -130,9 +130,9 @@ mod tests {
 
     use super::*;
 
-    fn suspects() -> (Arc<InFlight>, Suspects) {
+    fn quarantine() -> (Arc<InFlight>, Quarantine) {
         let in_flight = Arc::new(InFlight::new(100));
-        (in_flight.clone(), Suspects::new(in_flight, Arc::new(Notify::new())))
+        (in_flight.clone(), Quarantine::new(in_flight, Arc::new(Notify::new())))
     }
 
     fn decided(id: i64, destination: &str, crashed: bool) -> Decided {
@@ -151,46 +151,46 @@ mod tests {
 
     #[test]
     fn suspects_go_out_singly_per_destination_and_twice_as_many_after_each_round() {
-        let (in_flight, suspects) = suspects();
+        let (in_flight, quarantine) = quarantine();
         let rows: Vec<_> = (1..=5).map(|id| decided(id, "a", true)).chain([decided(9, "b", true)]).collect();
-        suspects.add(&rows);
+        quarantine.add(&rows);
         assert_eq!(held(&in_flight), [2, 3, 4, 5]);
-        suspects.survived(&marks(&[1]));
+        quarantine.survived(&marks(&[1]));
         assert_eq!(held(&in_flight), [4, 5]);
-        suspects.survived(&marks(&[2]));
+        quarantine.survived(&marks(&[2]));
         assert_eq!(held(&in_flight), [4, 5], "the round is not over");
-        suspects.survived(&marks(&[3]));
+        quarantine.survived(&marks(&[3]));
         assert_eq!(held(&in_flight), [0_i64; 0]);
     }
 
     #[test]
     fn a_mark_moves_the_line_of_its_own_destination_only() {
-        let (in_flight, suspects) = suspects();
+        let (in_flight, quarantine) = quarantine();
         let rows: Vec<_> =
             (1..=3).map(|id| decided(id, "a", true)).chain((7..=9).map(|id| decided(id, "b", true))).collect();
-        suspects.add(&rows);
+        quarantine.add(&rows);
         assert_eq!(held(&in_flight), [2, 3, 8, 9]);
-        suspects.survived(&marks(&[7, 5]));
+        quarantine.survived(&marks(&[7, 5]));
         assert_eq!(held(&in_flight), [2, 3]);
-        suspects.survived(&marks(&[7]));
+        quarantine.survived(&marks(&[7]));
         assert_eq!(held(&in_flight), [2, 3], "it is out no more");
     }
 
     #[test]
     fn rows_of_a_term_that_closed_its_gate_are_no_suspects() {
-        let (in_flight, suspects) = suspects();
-        suspects.add(&[decided(1, "a", false), decided(2, "a", false)]);
+        let (in_flight, quarantine) = quarantine();
+        quarantine.add(&[decided(1, "a", false), decided(2, "a", false)]);
         assert!(in_flight.excluded().is_empty());
     }
 
     #[test]
     fn a_round_that_never_comes_back_does_not_hold_the_others_for_ever() {
-        let (in_flight, suspects) = suspects();
-        suspects.add(&[decided(1, "a", true), decided(2, "a", true)]);
+        let (in_flight, quarantine) = quarantine();
+        quarantine.add(&[decided(1, "a", true), decided(2, "a", true)]);
         assert_eq!(held(&in_flight), [2]);
-        suspects.give_up_overdue(Duration::from_mins(1));
+        quarantine.give_up_overdue(Duration::from_mins(1));
         assert_eq!(held(&in_flight), [2], "it may still come");
-        suspects.give_up_overdue(Duration::ZERO);
+        quarantine.give_up_overdue(Duration::ZERO);
         assert!(in_flight.excluded().is_empty());
     }
 }
