@@ -48,7 +48,7 @@ use outbox_dispatcher::wiring;
 
 /// The connections of the pools.
 ///
-/// The loop (terms and claims), marks and settling have one each. So have the keeper of the destinations, the division
+/// The loop (terms and claims), marks and settling have one each. So have the deferral worker, the division
 /// of the ordering keys, and the removal of old rows. The replica's row uses any of them, twice a minute. On PostgreSQL
 /// the loop and the hints have connections of their own beside the pool, so one in the pool is to spare.
 ///

@@ -53,7 +53,7 @@ pub(super) struct State {
     configured: u64,
     /// The value of that counter when such rows were last brought back.
     brought_back: u64,
-    /// The number of batches of deferrals under way, whose end is not known yet. There may be two: the keeper of an
+    /// The number of batches of deferrals under way, whose end is not known yet. There may be two: the deferral worker of an
     /// ended term may be at its last step while the next one is at its first.
     pub(super) moving: u32,
 }

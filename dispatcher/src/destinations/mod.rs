@@ -3,18 +3,18 @@
 //!
 //! A destination (an HTTP origin, an FCM channel) has a window of messages in flight, a breaker, and a rate where its
 //! channel sets one. What must survive a change of poller is in the database: pauses and breakers are written with the
-//! marks that bring them, and `keeper` does the rest beside the loop. The schedule passes over destinations on hold, and
+//! marks that bring them, and `deferral_worker` does the rest beside the loop. The schedule passes over destinations on hold, and
 //! takes for each of the others no more messages than there is room for.
 
 mod answers;
 mod breaker;
 mod credentials;
+mod deferral_worker;
 mod destination;
 mod destination_decision;
 mod destinations;
 mod forgotten;
 mod holds;
-mod keeper;
 mod limits;
 mod memory;
 mod rate;
@@ -28,11 +28,11 @@ mod tests;
 mod window;
 
 pub use crate::channels::{Limits, RateLimit};
+pub use deferral_worker::{DeferralWorker, LISTEN};
 pub use destination::{Closed, Standing};
 pub use destination_decision::DestinationDecision;
 pub use destinations::Destinations;
 use destinations::State;
-pub use keeper::{Keeper, LISTEN};
 use memory::{ANSWERS_FORGOTTEN, FAILURES_FORGOTTEN, FAR, FORGOTTEN, REST_BEGINS};
 pub use rooms::RoomsNow;
 pub use shown::{DestinationNow, DestinationsNow};

@@ -8,7 +8,7 @@ use outbox_store::{DestinationStore, Lineages, Pruning, Retention, Shard, Store}
 use tokio::runtime;
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::destinations::{Destinations, DestinationsNow, Keeper};
+use crate::destinations::{DeferralWorker, Destinations, DestinationsNow};
 use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
@@ -184,7 +184,12 @@ impl Dispatcher {
             intake: Box::new(intake),
             hints,
             sender: Arc::new(Sender { destinations: destinations.clone(), marks, metrics }),
-            keeper: Arc::new(Keeper { store: destination_store, destinations, in_flight: in_flight.clone(), wakeup }),
+            deferral_worker: Arc::new(DeferralWorker {
+                store: destination_store,
+                destinations,
+                in_flight: in_flight.clone(),
+                wakeup,
+            }),
             in_flight,
             wire,
             settings: settings.run,

@@ -47,7 +47,7 @@ pub struct FiguresKeeper {
     pub config: Reloadable<Config>,
 }
 
-/// The state of the keeper between its steps.
+/// The state of the writer between its steps.
 struct Work {
     /// Counts that are not written yet, and since when they were counted.
     waiting: BTreeMap<String, Figures>,

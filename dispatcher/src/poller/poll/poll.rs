@@ -8,7 +8,7 @@ use tokio::runtime;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::destinations::Keeper;
+use crate::destinations::DeferralWorker;
 use crate::fault_point::{self, Point};
 use crate::in_flight::InFlight;
 use crate::poller::claim::Batch;
@@ -30,7 +30,7 @@ const HAND_OVER_LIMIT: Duration = Duration::from_secs(2);
 pub struct Dispatcher {
     pub(crate) leadership: Leadership,
     pub(crate) settling: Arc<Settling>,
-    pub(crate) keeper: Arc<Keeper>,
+    pub(crate) deferral_worker: Arc<DeferralWorker>,
     pub(crate) intake: Box<Intake>,
     /// The hints that are listened to beside the polls. None: there are no hints.
     pub(crate) hints: Option<HintSource>,
@@ -88,7 +88,7 @@ impl Dispatcher {
             let in_term = self.handle.pulse.enter(&term, self.leadership.ttl);
             self.handle.led.send_replace(Some(term.clone()));
             self.settling.begin(&term);
-            self.keeper.begin(&term);
+            self.deferral_worker.begin(&term);
             self.prune_during(&term);
             self.intake.begin();
             self.listen_during(&term);

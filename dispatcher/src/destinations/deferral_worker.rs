@@ -1,4 +1,4 @@
-//! The work on destinations beside the loop while a term lasts. The keeper reads what operators paused and resumed. It
+//! The work on destinations beside the loop while a term lasts. The deferral worker reads what operators paused and resumed. It
 //! defers rows that would stand in the way, and brings them back, and also rows whose channel was not configured
 //! before. It saves how far rates have risen.
 
@@ -15,7 +15,7 @@ use super::Destinations;
 use crate::in_flight::InFlight;
 use crate::term::Term;
 
-/// How often the keeper reads what operators paused and resumed.
+/// How often the deferral worker reads what operators paused and resumed.
 pub const LISTEN: Duration = Duration::from_secs(1);
 
 /// The longest rest after a step.
@@ -39,7 +39,7 @@ const PAUSES_BACK: u32 = 2;
 
 /// The task that keeps the destinations of a poller.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct DeferralWorker {
     /// The outbox database.
     pub store: Arc<dyn DestinationStore>,
     /// The destinations that it keeps.
@@ -50,19 +50,19 @@ pub struct Keeper {
     pub wakeup: Arc<Notify>,
 }
 
-impl Keeper {
+impl DeferralWorker {
     /// Takes over what `term` found when it began, and keeps it in a task of its own while the term lasts. A step that is
     /// under way is finished.
     pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {
         self.destinations.take_over(&term.opened.destinations);
-        let (keeper, term) = (self.clone(), term.clone());
+        let (deferral_worker, term) = (self.clone(), term.clone());
         tokio::spawn(async move {
             term.first_claim().await;
-            keeper.keep(&term).await;
+            deferral_worker.run(&term).await;
         });
     }
 
-    async fn keep(&self, term: &Term) {
+    async fn run(&self, term: &Term) {
         let mut next = Next::now();
         let mut look = Look::of(BATCH);
         while term.is_on() {
@@ -183,7 +183,7 @@ impl Keeper {
     }
 }
 
-/// When the keeper does what it does next.
+/// When the deferral worker does what it does next.
 #[derive(Debug)]
 struct Next {
     listens: Instant,
@@ -337,11 +337,12 @@ mod tests {
         let store = PausedMeanwhile { destinations: destinations.clone(), brought_back: Mutex::default() };
         let store = Arc::new(store);
         let in_flight = Arc::new(InFlight::new(8));
-        let keeper = Keeper { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };
+        let deferral_worker =
+            DeferralWorker { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };
         let clock = SteppedClock::new();
         let term = term_of(&clock, clock.now().after(Duration::from_hours(1)));
         let (mut next, mut look) = (Next::now(), Look::of(BATCH));
-        assert!(keeper.step(&term, &mut next, &mut look).await.is_ok());
+        assert!(deferral_worker.step(&term, &mut next, &mut look).await.is_ok());
         assert_eq!(store.brought_back.lock().len(), 1);
     }
 
@@ -350,9 +351,10 @@ mod tests {
         let destinations = Arc::new(Destinations::new(8, 1_000_000, HashMap::new()));
         let store = Arc::new(Endless { batch, batches: AtomicU64::default(), destinations: destinations.clone() });
         let in_flight = Arc::new(InFlight::new(8));
-        let keeper = Keeper { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };
+        let deferral_worker =
+            DeferralWorker { store: store.clone(), destinations, in_flight, wakeup: Arc::new(Notify::new()) };
         let clock = SteppedClock::new();
-        Arc::new(keeper).begin(&term_of(&clock, clock.now().after(Duration::from_hours(1))));
+        Arc::new(deferral_worker).begin(&term_of(&clock, clock.now().after(Duration::from_hours(1))));
         tokio::time::sleep(within).await;
         store.batches.load(Ordering::SeqCst)
     }
