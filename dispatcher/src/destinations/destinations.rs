@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::credentials::Credentials;
 use super::destination::{Destination, Situation};
-use super::memory::MOST_AT_REST;
+use super::memory::MOST_REMEMBERED;
 use super::stirred::Stirred;
 use super::strangers::Budget;
 use super::window::Slots;
@@ -37,11 +37,11 @@ pub(super) struct State {
     pub(super) allowed: HashMap<String, Limits>,
     /// Destinations that messages are sent to now, or that something holds.
     pub(super) known: HashMap<String, Destination>,
-    /// Destinations of which only what they are is remembered. Nobody looks at all of them. Some of them may take nothing: see
-    /// [`forgotten`].
-    pub(super) at_rest: HashMap<String, Destination>,
+    /// Idle destinations, of which only what they are is remembered. Nobody looks at all of them. Some of them may take
+    /// nothing: see [`evicted`].
+    pub(super) idle: HashMap<String, Destination>,
     /// Until when a destination may take nothing that is not among the known.
-    pub(super) forgotten_until: Option<Instant>,
+    pub(super) evicted_until: Option<Instant>,
     pub(super) credentials: Credentials,
     /// The destinations of which a schedule is to be told.
     pub(super) stirred: Stirred,
@@ -65,8 +65,8 @@ impl Destinations {
         let state = Mutex::new(State {
             allowed,
             known: HashMap::new(),
-            at_rest: HashMap::new(),
-            forgotten_until: None,
+            idle: HashMap::new(),
+            evicted_until: None,
             credentials: Credentials::default(),
             stirred: Stirred::default(),
             strangers: Budget::of(slots),
@@ -87,9 +87,9 @@ impl Destinations {
     /// Notes that the database has these pauses now.
     pub fn written(&self, pauses: &[&Pause]) {
         let mut state = self.state();
-        let State { known, at_rest, .. } = &mut *state;
+        let State { known, idle, .. } = &mut *state;
         for Pause { destination, .. } in pauses {
-            if let Some(destination) = known.get_mut(destination).or_else(|| at_rest.get_mut(destination)) {
+            if let Some(destination) = known.get_mut(destination).or_else(|| idle.get_mut(destination)) {
                 destination.written();
             }
         }
@@ -100,8 +100,8 @@ impl Destinations {
     pub fn reconfigure(&self, allowed: HashMap<String, Limits>) {
         let now = Instant::now();
         let mut state = self.state();
-        let State { known, at_rest, .. } = &mut *state;
-        for destination in known.values_mut().chain(at_rest.values_mut()) {
+        let State { known, idle, .. } = &mut *state;
+        for destination in known.values_mut().chain(idle.values_mut()) {
             destination.reconfigure(&allowed, now);
         }
         state.allowed = allowed;
@@ -137,12 +137,12 @@ impl Destinations {
     pub fn admitted(&self, messages: &[Message]) {
         let now = Instant::now();
         let mut state = self.state();
-        let State { allowed, known, at_rest, .. } = &mut *state;
+        let State { allowed, known, idle, .. } = &mut *state;
         for message in messages {
             let destination = &message.destination;
             let channel = &message.channel;
             if !known.contains_key(destination) {
-                let new = at_rest.remove(destination).unwrap_or_else(|| {
+                let new = idle.remove(destination).unwrap_or_else(|| {
                     let limits = allowed.get(channel).copied().unwrap_or_default();
                     if destination == channel {
                         Destination::of(channel, allowed, limits.own_room(self.slots), now).of_the_settings()
@@ -286,20 +286,20 @@ impl Destinations {
         known.filter_map(|(name, destination)| Some((name.clone(), destination.rising_to_save(now)?))).collect()
     }
 
-    /// Lets destinations rest that nothing is sent to, and forgets those of which nothing must be kept.
+    /// Makes destinations idle that nothing is sent to, and evicts those of which nothing must be kept.
     pub(super) fn prune(&self) {
         let now = Instant::now();
         let mut state = self.state();
-        let State { known, at_rest, .. } = &mut *state;
-        at_rest.extend(known.extract_if(|_, destination| destination.is_at_rest(now)));
-        at_rest.retain(|_, destination| !(destination.is_forgettable(now) && destination.is_idle(now)));
-        if let Some(too_many) = at_rest.len().checked_sub(MOST_AT_REST).filter(|too_many| *too_many > 0) {
-            // Those first that never answered, then those that rest for longest.
+        let State { known, idle, .. } = &mut *state;
+        idle.extend(known.extract_if(|_, destination| destination.is_idle(now)));
+        idle.retain(|_, destination| !(destination.is_evictable(now) && destination.is_quiet(now)));
+        if let Some(too_many) = idle.len().checked_sub(MOST_REMEMBERED).filter(|too_many| *too_many > 0) {
+            // Those first that never answered, then those that are idle for longest.
             let worth = |destination: &Destination| (destination.is_stranger(), destination.unused_for(now));
-            let mut worths: Vec<_> = at_rest.values().map(worth).collect();
+            let mut worths: Vec<_> = idle.values().map(worth).collect();
             let (_, least, _) = worths.select_nth_unstable_by(too_many - 1, |one, other| other.cmp(one));
             let least = *least;
-            at_rest.retain(|_, destination| worth(destination) < least);
+            idle.retain(|_, destination| worth(destination) < least);
         }
     }
 
@@ -328,7 +328,7 @@ impl Destinations {
     }
 
     pub(super) fn slots(&self, state: &State) -> Slots {
-        Slots { all: self.slots, alone: state.known.len() + state.at_rest.len() <= 1 }
+        Slots { all: self.slots, alone: state.known.len() + state.idle.len() <= 1 }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -344,10 +344,10 @@ impl State {
 
     /// The destination of this name, which may be that of a channel.
     pub(super) fn destination(&mut self, name: &str, now: Instant) -> &mut Destination {
-        let Self { allowed, known, at_rest, .. } = self;
+        let Self { allowed, known, idle, .. } = self;
         known
             .entry(name.to_owned())
-            .or_insert_with(|| at_rest.remove(name).unwrap_or_else(|| Self::nothing_known(name, allowed, now)))
+            .or_insert_with(|| idle.remove(name).unwrap_or_else(|| Self::nothing_known(name, allowed, now)))
     }
 
     /// A destination of this name of which nothing is known.

@@ -6,16 +6,16 @@ use std::time::Duration;
 pub(super) const FAR: Duration = Duration::from_mins(5);
 
 /// How long an idle destination is remembered, unless something about it must be kept.
-pub(super) const FORGOTTEN: Duration = Duration::from_mins(1);
+pub(super) const EVICTED_AFTER: Duration = Duration::from_mins(1);
 
 /// The same where an attempt has failed. Its later successes tell a message at fault from a destination that is down.
-pub(super) const FAILURES_FORGOTTEN: Duration = Duration::from_mins(10);
+pub(super) const FAILURES_EVICTED_AFTER: Duration = Duration::from_mins(10);
 
 /// The same where the destination has answered, so that it is no stranger.
-pub(super) const ANSWERS_FORGOTTEN: Duration = Duration::from_hours(1);
+pub(super) const ANSWERS_EVICTED_AFTER: Duration = Duration::from_hours(1);
 
-/// How long after its last message a destination is at rest.
-pub(super) const REST_BEGINS: Duration = Duration::from_secs(1);
+/// How long after its last message a destination is idle.
+pub(super) const IDLE_AFTER: Duration = Duration::from_secs(1);
 
-/// The most destinations at rest that are remembered. Those go first that were not used for longest.
-pub(super) const MOST_AT_REST: usize = 16_384;
+/// The most idle destinations that are remembered. Those go first that were not used for longest.
+pub(super) const MOST_REMEMBERED: usize = 16_384;

@@ -81,7 +81,7 @@ impl Rooms for RoomsNow<'_> {
         if let Some(held) = self.holds(channel) {
             return held;
         }
-        let doubts = self.state.forgotten_until.is_some_and(|until| until > self.at.now);
+        let doubts = self.state.evicted_until.is_some_and(|until| until > self.at.now);
         let at = self.at;
         let most = self.state.allowed.get(channel).map_or(usize::MAX, Limits::most);
         match self.state.find_mut(destination) {
@@ -123,7 +123,7 @@ impl Rooms for RoomsNow<'_> {
     }
 
     fn room_for_anyone(&mut self, _now: Instant) -> usize {
-        if self.state.forgotten_until.is_some_and(|until| until > self.at.now) || self.state.known.len() > FEW {
+        if self.state.evicted_until.is_some_and(|until| until > self.at.now) || self.state.known.len() > FEW {
             return 0;
         }
         let State { allowed, known, .. } = &mut *self.state;
@@ -170,11 +170,11 @@ fn told(standing: &Standing, at: &Situation) -> schedule::Standing {
 
 impl State {
     fn find(&self, name: &str) -> Option<&Destination> {
-        self.known.get(name).or_else(|| self.at_rest.get(name))
+        self.known.get(name).or_else(|| self.idle.get(name))
     }
 
     fn find_mut(&mut self, name: &str) -> Option<&mut Destination> {
-        let Self { known, at_rest, .. } = self;
-        known.get_mut(name).or_else(|| at_rest.get_mut(name))
+        let Self { known, idle, .. } = self;
+        known.get_mut(name).or_else(|| idle.get_mut(name))
     }
 }

@@ -13,7 +13,7 @@ use crate::destinations::rate::{Bucket, REST};
 use crate::destinations::refusals::{Extent, Targets};
 use crate::destinations::window::{Slots, Window};
 use crate::destinations::{
-    ANSWERS_FORGOTTEN, DestinationDecision, FAILURES_FORGOTTEN, FAR, FORGOTTEN, Limits, REST_BEGINS,
+    ANSWERS_EVICTED_AFTER, DestinationDecision, EVICTED_AFTER, FAILURES_EVICTED_AFTER, FAR, IDLE_AFTER, Limits,
 };
 
 /// How often a rising rate is saved while it is in use.
@@ -441,26 +441,26 @@ impl Destination {
     }
 
     /// Whether nothing about the destination is to be remembered any longer.
-    pub(crate) fn is_forgettable(&self, now: Instant) -> bool {
+    pub(crate) fn is_evictable(&self, now: Instant) -> bool {
         let rest = match (self.window.has_answered, self.breaker.has_failed) {
-            (true, _) => ANSWERS_FORGOTTEN,
-            (false, true) => FAILURES_FORGOTTEN,
-            (false, false) => FORGOTTEN,
+            (true, _) => ANSWERS_EVICTED_AFTER,
+            (false, true) => FAILURES_EVICTED_AFTER,
+            (false, false) => EVICTED_AFTER,
         };
         self.unused_for(now) >= rest
     }
 
-    /// Whether the destination has been idle for a while.
-    pub(crate) fn is_at_rest(&mut self, now: Instant) -> bool {
-        self.unused_for(now) >= REST_BEGINS && self.is_idle(now)
+    /// Whether nothing has been sent to the destination for a while, and it is quiet.
+    pub(crate) fn is_idle(&mut self, now: Instant) -> bool {
+        self.unused_for(now) >= IDLE_AFTER && self.is_quiet(now)
     }
 
     /// Whether the destination has nothing in flight, nothing holds it, and nothing waits to be brought back.
-    pub(crate) fn is_idle(&mut self, now: Instant) -> bool {
+    pub(crate) fn is_quiet(&mut self, now: Instant) -> bool {
         self.window.in_flight == 0
             && self.paused.on(now).is_none()
             && (self.breaker.is_closed()
-                || (self.breaker.open_for(now).is_none() && self.unused_for(now) >= FAILURES_FORGOTTEN))
+                || (self.breaker.open_for(now).is_none() && self.unused_for(now) >= FAILURES_EVICTED_AFTER))
             // A rate is kept to also where a message comes now and then.
             && self.bucket.as_mut().is_none_or(|bucket| bucket.is_full(now))
             && self.aside_until <= now

@@ -2,7 +2,7 @@
 
 mod by_hand;
 mod credentials;
-mod forgotten;
+mod evicted;
 mod refusals;
 mod terms;
 
@@ -106,7 +106,7 @@ impl Destinations {
 
     fn is_known(&self, name: &str) -> bool {
         let state = self.state();
-        state.known.contains_key(name) || state.at_rest.contains_key(name)
+        state.known.contains_key(name) || state.idle.contains_key(name)
     }
 
     fn is_closed(&self, destination: &str) -> bool {
@@ -154,7 +154,7 @@ async fn messages_that_always_fail_do_not_close_a_destination_that_takes_others(
     }
     assert!(!destinations.is_closed("up"));
 
-    tokio::time::advance(FORGOTTEN * 3).await;
+    tokio::time::advance(EVICTED_AFTER * 3).await;
     destinations.prune();
     for _ in 0..20 {
         destinations.admitted(std::slice::from_ref(&failing));
@@ -310,11 +310,11 @@ async fn a_rate_is_kept_from_the_first_message_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_destination_that_is_at_rest_is_forgotten() {
+async fn a_destination_that_is_idle_is_evicted() {
     let destinations = destinations(Limits::default());
     destinations.send("a", &delivered(), QUICK);
     destinations.admitted(&[to("in-flight")]);
-    tokio::time::advance(FORGOTTEN).await;
+    tokio::time::advance(EVICTED_AFTER).await;
     destinations.prune();
     assert_eq!(destinations.state().known.keys().collect::<Vec<_>>(), ["in-flight"]);
 }
@@ -426,7 +426,7 @@ async fn a_destination_that_failed_until_its_messages_were_dead_is_forgotten() {
     for _ in 0..6 {
         destinations.send("closed", &failed(), QUICK);
     }
-    tokio::time::advance(FAILURES_FORGOTTEN).await;
+    tokio::time::advance(FAILURES_EVICTED_AFTER).await;
     destinations.prune();
     assert!(!destinations.is_known("closed"));
 }

@@ -1,6 +1,6 @@
 //! Destinations that take nothing and that no claim is told of.
 
-use super::super::forgotten::MANY_IDLE;
+use super::super::evicted::MANY_IDLE;
 use super::*;
 
 fn host(number: usize) -> String {
@@ -29,14 +29,14 @@ fn asked_for(name: &str) -> DestinationState {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_very_many_paused_destinations_some_are_looked_at_and_the_others_rest() {
+async fn of_very_many_paused_destinations_some_are_looked_at_and_the_others_are_idle() {
     let destinations = destinations(Limits::default());
     destinations.heard(vec![changed("hook", 1, Some((PauseKind::Manual, Duration::from_hours(9))))]);
     paused(&destinations, 5_000).await;
     destinations.bound();
     let known = destinations.state().known.len();
     assert!(known <= MANY_IDLE + 1, "{known} are looked at");
-    assert!(destinations.holds_hook(), "no channel rests");
+    assert!(destinations.holds_hook(), "no channel is idle");
     destinations.heard(vec![changed("hook", 2, None)]);
     assert_eq!(destinations.in_doubt(&[host(0), host(4_999)]), [""; 0], "they are remembered");
     assert!(destinations.is_closed(&host(0)) && destinations.is_closed(&host(4_999)));
@@ -52,7 +52,7 @@ async fn of_very_many_paused_destinations_some_are_looked_at_and_the_others_rest
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_database_is_asked_about_what_was_forgotten() {
+async fn the_database_is_asked_about_what_was_evicted() {
     let destinations = destinations(Limits::default());
     assert_eq!(destinations.in_doubt(&[host(0)]), [""; 0]);
     paused(&destinations, 20_000).await;
