@@ -11,8 +11,8 @@ use super::destination_decision::DestinationDecision;
 use super::{Destinations, State, credentials};
 
 impl Destinations {
-    /// Learns from an attempt to deliver `message`, which weighed so much when it was admitted. The attempt ended after `took`. No
-    /// answer can ask for a longer pause than `longest`.
+    /// Learns from an attempt to deliver `message`, which weighed so much when it was admitted. The attempt ended after `took`.
+    /// No answer can ask for a longer pause than `longest`.
     pub fn answered(
         &self,
         message: &Message,
@@ -25,13 +25,13 @@ impl Destinations {
         let mut state = self.state();
         let mut decision = DestinationDecision::default();
         let slots = self.slots(&state);
-        let State { known, strangers, .. } = &mut *state;
+        let State { known, slow_start, .. } = &mut *state;
         let mut is_of_all = answer.about != About::Target;
         if let Some(destination) = known.get_mut(&message.destination) {
             let signal = signal(message, answer);
             match signal {
-                Signal::Good if destination.is_stranger() => strangers.answered(destination.unused_for(now)),
-                Signal::Bad { .. } | Signal::Refused { .. } if destination.is_stranger() => strangers.failed(),
+                Signal::Good if destination.in_slow_start() => slow_start.answered(destination.unused_for(now)),
+                Signal::Bad { .. } | Signal::Refused { .. } if destination.in_slow_start() => slow_start.failed(),
                 Signal::Good | Signal::Bad { .. } | Signal::Refused { .. } | Signal::Down | Signal::None => {}
             }
             decision = destination.answered(message, signal, weight, took, slots, now);

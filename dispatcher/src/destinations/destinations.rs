@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::credentials::Credentials;
 use super::destination::{Destination, Situation};
 use super::memory::MOST_REMEMBERED;
+use super::slow_start::Budget;
 use super::stirred::Stirred;
-use super::strangers::Budget;
 use super::window::Slots;
 use crate::channels::Limits;
 
@@ -45,8 +45,8 @@ pub(super) struct State {
     pub(super) credentials: Credentials,
     /// The destinations of which a schedule is to be told.
     pub(super) stirred: Stirred,
-    /// What strangers may have in flight.
-    pub(super) strangers: Budget,
+    /// What destinations in slow start may have in flight.
+    pub(super) slow_start: Budget,
     /// The last known change by hand of each destination.
     by_hand: HashMap<String, i64>,
     /// A counter: how often rows may have begun to wait that were deferred because their channel was not configured.
@@ -69,7 +69,7 @@ impl Destinations {
             evicted_until: None,
             credentials: Credentials::default(),
             stirred: Stirred::default(),
-            strangers: Budget::of(slots),
+            slow_start: Budget::of(slots),
             by_hand: HashMap::new(),
             configured: 0,
             brought_back: 0,
@@ -295,7 +295,7 @@ impl Destinations {
         idle.retain(|_, destination| !(destination.is_evictable(now) && destination.is_quiet(now)));
         if let Some(too_many) = idle.len().checked_sub(MOST_REMEMBERED).filter(|too_many| *too_many > 0) {
             // Those first that never answered, then those that are idle for longest.
-            let worth = |destination: &Destination| (destination.is_stranger(), destination.unused_for(now));
+            let worth = |destination: &Destination| (destination.in_slow_start(), destination.unused_for(now));
             let mut worths: Vec<_> = idle.values().map(worth).collect();
             let (_, least, _) = worths.select_nth_unstable_by(too_many - 1, |one, other| other.cmp(one));
             let least = *least;

@@ -6,7 +6,7 @@ use crate::channels::{Limits, RateLimit};
 impl Limits {
     /// How many messages a destination that a row names gets before anything is known of it.
     pub(super) fn first_room(&self, slots: usize) -> usize {
-        self.room_of(window::STRANGER, slots)
+        self.room_of(window::SLOW_START, slots)
     }
 
     /// The same of the destination that the settings of the channel name.

@@ -11,7 +11,7 @@ pub(super) const EVICTED_AFTER: Duration = Duration::from_mins(1);
 /// The same where an attempt has failed. Its later successes tell a message at fault from a destination that is down.
 pub(super) const FAILURES_EVICTED_AFTER: Duration = Duration::from_mins(10);
 
-/// The same where the destination has answered, so that it is no stranger.
+/// The same where the destination has answered, so that it is not in slow start.
 pub(super) const ANSWERS_EVICTED_AFTER: Duration = Duration::from_hours(1);
 
 /// How long after its last message a destination is idle.

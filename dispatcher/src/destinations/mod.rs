@@ -21,8 +21,8 @@ mod rate;
 mod refusals;
 mod rooms;
 mod shown;
+mod slow_start;
 mod stirred;
-mod strangers;
 #[cfg(test)]
 mod tests;
 mod window;

@@ -47,9 +47,9 @@ impl Destinations {
         self.stirs.notified().await;
     }
 
-    /// Notes whether messages of strangers wait for more of their budget.
-    pub fn more_strangers_wait(&self, wait: bool) {
-        self.state().strangers.is_wanted(wait);
+    /// Notes whether messages of destinations in slow start wait for more of their budget.
+    pub fn more_slow_start_wait(&self, wait: bool) {
+        self.state().slow_start.is_wanted(wait);
     }
 }
 
@@ -113,13 +113,13 @@ impl Rooms for RoomsNow<'_> {
         schedule::Standing::Closed { until: None }
     }
 
-    fn is_stranger(&mut self, destination: &str) -> bool {
+    fn in_slow_start(&mut self, destination: &str) -> bool {
         let of_the_settings = self.state.allowed.contains_key(destination);
-        self.state.find(destination).map_or(!of_the_settings, Destination::is_stranger)
+        self.state.find(destination).map_or(!of_the_settings, Destination::in_slow_start)
     }
 
-    fn budget_of_strangers(&mut self) -> usize {
-        self.state.strangers.allowed()
+    fn budget_of_slow_start(&mut self) -> usize {
+        self.state.slow_start.allowed()
     }
 
     fn room_for_anyone(&mut self, _now: Instant) -> usize {

@@ -1,10 +1,10 @@
 //! How many messages one destination may have in flight, so that a slow one does not hold all slots.
 //!
-//! A destination that has never answered is a stranger: it gets [`STRANGER`], and all strangers together an eighth of the slots.
-//! Once it has answered it gets one more with each answer, as long as there are slots for it. One that the settings name begins
-//! with [`FIRST`]. One that answers slowly may have a quarter of all slots, and all slow ones together a half. Any other may have
-//! three quarters. Where only one destination is in use, it may have all slots, or half of them where it is slow. A channel's own
-//! `max_in_flight` replaces these shares.
+//! A destination that has never answered is in slow start: it gets [`SLOW_START`], and all destinations in slow start together an
+//! eighth of the slots. Once it has answered it gets one more with each answer, as long as there are slots for it. One that the
+//! settings name begins with [`FIRST`]. One that answers slowly may have a quarter of all slots, and all slow ones together a
+//! half. Any other may have three quarters. Where only one destination is in use, it may have all slots, or half of them where it
+//! is slow. A channel's own `max_in_flight` replaces these shares.
 //!
 //! Where slots are scarce, the schedule lets those with little in flight go first.
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How many messages a destination may have in flight before it has answered.
-pub(super) const STRANGER: usize = 2;
+pub(super) const SLOW_START: usize = 2;
 
 /// How many messages a destination may have in flight at first where the settings name it, and no row.
 pub(super) const FIRST: usize = 32;
@@ -68,10 +68,10 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(now: Instant) -> Self {
-        Self { size: STRANGER, in_flight: 0, bytes: 0, has_answered: false, pace: None, heard: now }
+        Self { size: SLOW_START, in_flight: 0, bytes: 0, has_answered: false, pace: None, heard: now }
     }
 
-    /// The window of a destination that the settings name: it is no stranger.
+    /// The window of a destination that the settings name: it is not in slow start.
     pub(super) fn of_the_settings(&mut self) {
         self.has_answered = true;
         self.size = self.size.max(FIRST);
@@ -157,12 +157,12 @@ mod tests {
     fn a_quick_destination_soon_has_three_quarters_of_the_slots_and_no_more() {
         let now = Instant::now();
         let mut window = Window::new(now);
-        assert_eq!(window.room(SLOTS.share(None, false)), STRANGER);
+        assert_eq!(window.room(SLOTS.share(None, false)), SLOW_START);
         window.answered(QUICK, SLOTS.share(None, false), now);
-        assert_eq!(window.room(SLOTS.share(None, false)), STRANGER, "that was no answer");
+        assert_eq!(window.room(SLOTS.share(None, false)), SLOW_START, "that was no answer");
         window.has_answered = true;
         window.answered(QUICK, SLOTS.share(None, false), now);
-        assert_eq!(window.room(SLOTS.share(None, false)), STRANGER + 1);
+        assert_eq!(window.room(SLOTS.share(None, false)), SLOW_START + 1);
         window.of_the_settings();
         assert_eq!(window.room(SLOTS.share(None, false)), FIRST);
         for _ in 0..1_000 {

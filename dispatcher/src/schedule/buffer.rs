@@ -9,7 +9,7 @@ use super::Schedule;
 use super::destination::Destination;
 use super::keys::{KeyName, Through, key_of};
 use super::lane::{Flow, FlowState, LaneState, Spot};
-use super::ring::{Channel, Entry, Rank, StrangersTurn, Turn, rank};
+use super::ring::{Channel, Entry, Rank, SlowStartTurn, Turn, rank};
 
 impl Schedule {
     /// Puts a header in its place.
@@ -167,7 +167,7 @@ impl Schedule {
     }
 
     pub(super) fn end_lane_if_over(&mut self, lane: usize) {
-        if self.lanes.get(lane).is_some_and(LaneState::is_over) && !self.left_strangers.contains(&lane) {
+        if self.lanes.get(lane).is_some_and(LaneState::is_over) && !self.left_slow_start.contains(&lane) {
             self.lane_of.remove(&self.lanes[lane].name);
             self.lanes.remove(lane);
         }
@@ -196,8 +196,9 @@ impl Schedule {
             return *flow;
         }
         let of = &mut self.destinations[destination];
-        let (stranger, queue) = (of.stranger, BTreeMap::new());
-        let flow = self.flows.insert(Flow { lane, destination, queue, state: FlowState::Open, stranger, left: false });
+        let (in_slow_start, queue) = (of.in_slow_start, BTreeMap::new());
+        let flow =
+            self.flows.insert(Flow { lane, destination, queue, state: FlowState::Open, in_slow_start, left: false });
         of.flows.insert(flow);
         self.flow_of.insert((lane, destination), flow);
         self.lanes[lane].flows += 1;
@@ -232,9 +233,9 @@ impl Schedule {
     }
 
     /// Learns whether a destination has never answered: its flows take part in other turns.
-    pub(super) fn learn(&mut self, destination: usize, stranger: bool) {
+    pub(super) fn learn(&mut self, destination: usize, in_slow_start: bool) {
         let of = &mut self.destinations[destination];
-        if std::mem::replace(&mut of.stranger, stranger) == stranger {
+        if std::mem::replace(&mut of.in_slow_start, in_slow_start) == in_slow_start {
             return;
         }
         for flow in of.flows.clone() {
@@ -246,20 +247,20 @@ impl Schedule {
 
     /// Adds an open flow to those of its lane. The lane is to enter the turns then.
     pub(super) fn list(&mut self, flow: usize) {
-        let Flow { lane, stranger, state: FlowState::Open, ref queue, .. } = self.flows[flow] else { return };
+        let Flow { lane, in_slow_start, state: FlowState::Open, ref queue, .. } = self.flows[flow] else { return };
         let Some((&first, _)) = queue.first_key_value() else { return };
-        self.lanes[lane].flows_that_go(stranger).insert((first, flow));
+        self.lanes[lane].flows_that_go(in_slow_start).insert((first, flow));
     }
 
     /// The opposite.
     pub(super) fn unlist(&mut self, flow: usize) {
-        let Flow { lane, stranger, state: FlowState::Open, ref queue, .. } = self.flows[flow] else { return };
+        let Flow { lane, in_slow_start, state: FlowState::Open, ref queue, .. } = self.flows[flow] else { return };
         let Some((&first, _)) = queue.first_key_value() else { return };
-        self.lanes[lane].flows_that_go(stranger).remove(&(first, flow));
+        self.lanes[lane].flows_that_go(in_slow_start).remove(&(first, flow));
     }
 
-    /// Gives a lane its places in the turns where it has something that can go, and takes them away where it has nothing. It keeps
-    /// those that it has.
+    /// Gives a lane its places in the turns where it has something that can go, and takes them away where it has nothing. It
+    /// keeps those that it has.
     pub(super) fn enter(&mut self, lane: usize, entry: Entry) {
         let ticket = self.ticket();
         let of = &mut self.lanes[lane];
@@ -275,17 +276,17 @@ impl Schedule {
         if let Some(first) = first {
             of.turn.get_or_insert_with(|| channel.enter(lane, entry, first, ticket));
         }
-        let strange = of.open_to_strangers.first().and_then(|(_, flow)| self.flows[*flow].queue.values().next());
+        let strange = of.open_to_slow_start.first().and_then(|(_, flow)| self.flows[*flow].queue.values().next());
         let turn = strange.map(|header| {
             let (many, untried) = (of.here > 1, (header.revision == Revision(0)).then_some(header.at));
-            let kept = of.strangers_turn.filter(|turn| turn.many || !many);
-            StrangersTurn { untried, ..kept.unwrap_or(StrangersTurn { many, ticket, untried }) }
+            let kept = of.slow_start_turn.filter(|turn| turn.many || !many);
+            SlowStartTurn { untried, ..kept.unwrap_or(SlowStartTurn { many, ticket, untried }) }
         });
-        if turn != of.strangers_turn {
-            if let Some(turn) = of.strangers_turn {
-                channel.leave_strangers(turn);
+        if turn != of.slow_start_turn {
+            if let Some(turn) = of.slow_start_turn {
+                channel.leave_slow_start(turn);
             }
-            of.strangers_turn = turn.map(|turn| channel.enter_strangers(lane, turn));
+            of.slow_start_turn = turn.map(|turn| channel.enter_slow_start(lane, turn));
         }
     }
 
@@ -308,17 +309,19 @@ impl Schedule {
         let after = self.counted(flow);
         let of = &mut self.lanes[self.flows[flow].lane];
         let counts =
-            [&mut self.counts.for_strangers, &mut self.counts.closed, &mut of.ready, &mut of.ready_for_strangers];
+            [&mut self.counts.for_slow_start, &mut self.counts.closed, &mut of.ready, &mut of.ready_for_slow_start];
         for ((count, before), after) in counts.into_iter().zip(before).zip(after) {
             *count = *count - before + after;
         }
         changed
     }
 
-    /// How many headers of a flow count as for strangers, as for closed destinations, as ready, and as ready for strangers.
+    /// How many headers of a flow count as for destinations in slow start, as for closed destinations, as ready, and as ready for
+    /// destinations in slow start.
     fn counted(&self, flow: usize) -> [usize; 4] {
-        let Flow { stranger, state, ref queue, .. } = self.flows[flow];
+        let Flow { in_slow_start, state, ref queue, .. } = self.flows[flow];
         let (closed, ready) = (matches!(state, FlowState::Parked { closed: true, .. }), state == FlowState::Open);
-        [stranger && !closed, closed, ready, ready && stranger].map(|counts| if counts { queue.len() } else { 0 })
+        [in_slow_start && !closed, closed, ready, ready && in_slow_start]
+            .map(|counts| if counts { queue.len() } else { 0 })
     }
 }

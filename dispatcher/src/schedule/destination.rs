@@ -12,7 +12,7 @@ use super::rooms::Standing;
 pub(super) struct Destination {
     pub(super) name: Arc<str>,
     /// Whether it has never answered.
-    pub(super) stranger: bool,
+    pub(super) in_slow_start: bool,
     /// Its flows.
     pub(super) flows: BTreeSet<usize>,
     /// Its flows that wait for room, in the order in which they came.

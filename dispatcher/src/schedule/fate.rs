@@ -25,14 +25,14 @@ impl Schedule {
                 None => {}
             }
             weigh(&mut header, rooms);
-            let stranger_since = rooms.is_stranger(&header.destination).then_some(now);
-            if stranger_since.is_some() {
-                self.strangers.begin(&self.capacity, &header, now);
+            let slow_start_since = rooms.in_slow_start(&header.destination).then_some(now);
+            if slow_start_since.is_some() {
+                self.slow_start.begin(&self.capacity, &header, now);
             }
             let fair = rooms.fair(&header.lane.channel);
             self.channel(&header.lane.channel, Some(fair));
             let lane = self.note_in_flight(&header);
-            self.flights.begin(Flight { header, lane, stranger_since });
+            self.flights.begin(Flight { header, lane, slow_start_since });
         }
     }
 
@@ -54,16 +54,17 @@ impl Schedule {
         }
     }
 
-    /// The mark of a message is written, or it was given back. `again`: it is not finished, and is found again, with all of its key.
+    /// The mark of a message is written, or it was given back. `again`: it is not finished, and is found again, with all of its
+    /// key.
     pub fn finished(&mut self, id: MessageId, again: bool) {
         self.end(id, again);
     }
 
     fn end(&mut self, id: MessageId, again: bool) -> Option<Header> {
-        let Flight { header, lane, stranger_since } = self.flights.end(id)?;
+        let Flight { header, lane, slow_start_since } = self.flights.end(id)?;
         self.known.remove(&id);
-        if let Some(since) = stranger_since {
-            self.strangers.end(&self.capacity, &header, since);
+        if let Some(since) = slow_start_since {
+            self.slow_start.end(&self.capacity, &header, since);
         }
         self.lanes[lane].in_flight -= 1;
         if let Some(key) = key_of(&header)

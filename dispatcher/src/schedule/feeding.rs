@@ -1,9 +1,9 @@
 //! Lanes of which the database has more than is here, and how they are fed.
 //!
-//! Such a lane has a few headers here and its place in the database, and is fed behind that place as it runs low. Rows can become due
-//! before that place: transactions commit in another order than they began, and pauses end. So a lane that goes on being fed is fed
-//! from the beginning every [`FROM_THE_BEGINNING`]. A flow that cannot go has [`MOST_PARKED`] headers here at most: the lane is fed
-//! with what lies behind, and from the beginning once that flow runs low.
+//! Such a lane has a few headers here and its place in the database, and is fed behind that place as it runs low. Rows can become
+//! due before that place: transactions commit in another order than they began, and pauses end. So a lane that goes on being fed
+//! is fed from the beginning every [`FROM_THE_BEGINNING`]. A flow that cannot go has [`MOST_PARKED`] headers here at most: the
+//! lane is fed with what lies behind, and from the beginning once that flow runs low.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -47,8 +47,8 @@ impl Schedule {
         (!looks.is_empty()).then(|| (looks, u32::try_from(per_lane).unwrap_or(u32::MAX)))
     }
 
-    /// Takes in what a look at these lanes brought, which was to bring `limit` rows of each priority. A lane that brought fewer has no
-    /// more.
+    /// Takes in what a look at these lanes brought, which was to bring `limit` rows of each priority. A lane that brought fewer
+    /// has no more.
     pub fn add_fed(
         &mut self,
         asked: &[LaneLook],
@@ -75,7 +75,7 @@ impl Schedule {
             } else if let LaneState { more: Some(more), passed: false, .. } = &mut self.lanes[lane] {
                 *more = behind.or(*more);
             }
-            if full || self.note_left(lane, &header) || self.note_left_stranger(lane, &header, rooms) {
+            if full || self.note_left(lane, &header) || self.note_left_slow_start(lane, &header, rooms) {
                 added.passed_over += 1;
             } else {
                 self.take_in(header, By::More, &mut added, rooms, now);
@@ -163,21 +163,21 @@ impl Schedule {
         (self.capacity.headers / 4 / self.more.len().max(1)).clamp(FEW, most)
     }
 
-    /// Whether a row is left in the database since it is for a stranger, and half of all headers are.
-    fn note_left_stranger(&mut self, lane: usize, header: &Header, rooms: &mut dyn Rooms) -> bool {
-        let leaves = self.counts.for_strangers >= self.capacity.headers / 2
-            && self.is_for_stranger(header, rooms)
+    /// Whether a row is left in the database since it is for a destination in slow start, and half of all headers are.
+    fn note_left_slow_start(&mut self, lane: usize, header: &Header, rooms: &mut dyn Rooms) -> bool {
+        let leaves = self.counts.for_slow_start >= self.capacity.headers / 2
+            && self.is_for_slow_start(header, rooms)
             && self.is_new(header);
         if leaves {
-            self.left_strangers.insert(lane);
+            self.left_slow_start.insert(lane);
         }
         leaves
     }
 
-    /// Has the lanes fed from the beginning of which rows for strangers were left, once few of these are here.
-    pub(super) fn bring_strangers(&mut self) {
-        if self.counts.for_strangers < self.capacity.headers / 4 {
-            for lane in std::mem::take(&mut self.left_strangers) {
+    /// Has the lanes fed from the beginning of which rows for destinations in slow start were left, once few of these are here.
+    pub(super) fn bring_slow_start(&mut self) {
+        if self.counts.for_slow_start < self.capacity.headers / 4 {
+            for lane in std::mem::take(&mut self.left_slow_start) {
                 self.begin_again(lane);
             }
         }

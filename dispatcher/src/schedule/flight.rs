@@ -1,8 +1,8 @@
 //! What is in flight: slots and bytes, each until the mark. And the reservation for a large message.
 //!
-//! A message that does not fit beside the bytes in flight keeps its turn: the first such one gets a reservation. What becomes free
-//! from then on is kept for it, and what was free before may be used by others. So nothing overtakes it for ever, and little waits
-//! for it. A message larger than all bytes that there are goes where no others are in flight.
+//! A message that does not fit beside the bytes in flight keeps its turn: the first such one gets a reservation. What becomes
+//! free from then on is kept for it, and what was free before may be used by others. So nothing overtakes it for ever, and little
+//! waits for it. A message larger than all bytes that there are goes where no others are in flight.
 
 use std::collections::HashMap;
 
@@ -27,8 +27,8 @@ pub(super) struct Flight {
     pub(super) header: Header,
     /// The number of its lane.
     pub(super) lane: usize,
-    /// Since when it is in flight, where its destination was a stranger then.
-    pub(super) stranger_since: Option<Instant>,
+    /// Since when it is in flight, where its destination was in slow start then.
+    pub(super) slow_start_since: Option<Instant>,
 }
 
 impl Flights {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use outbox_store::{Header, Lane, WalkStart};
 use tokio::time::Instant;
 
-use super::ring::{Rank, StrangersTurn, Turn};
+use super::ring::{Rank, SlowStartTurn, Turn};
 
 /// A lane with fewer than this in flight has little in flight.
 pub(super) const LITTLE: usize = 8;
@@ -22,11 +22,11 @@ pub(super) struct LaneState {
     /// The flows that can go, by the rank of their first message.
     pub(super) open: BTreeSet<(Rank, usize)>,
     /// The same of destinations that have never answered.
-    pub(super) open_to_strangers: BTreeSet<(Rank, usize)>,
+    pub(super) open_to_slow_start: BTreeSet<(Rank, usize)>,
     /// Its place among the lanes of its channel, while it has an open flow.
     pub(super) turn: Option<Turn>,
-    /// Its place among those with flows of strangers.
-    pub(super) strangers_turn: Option<StrangersTurn>,
+    /// Its place among those with flows in slow start.
+    pub(super) slow_start_turn: Option<SlowStartTurn>,
     /// Whether it has its turn just now.
     pub(super) in_turn: bool,
     /// What it may still send before others have their turns, in messages. Below zero: a debt.
@@ -34,7 +34,7 @@ pub(super) struct LaneState {
     /// Headers here, those of them whose flow can go, and of these those for destinations that have never answered.
     pub(super) here: usize,
     pub(super) ready: usize,
-    pub(super) ready_for_strangers: usize,
+    pub(super) ready_for_slow_start: usize,
     /// Its flows.
     pub(super) flows: usize,
     pub(super) in_flight: usize,
@@ -53,14 +53,14 @@ impl LaneState {
             name,
             channel,
             open: BTreeSet::new(),
-            open_to_strangers: BTreeSet::new(),
+            open_to_slow_start: BTreeSet::new(),
             turn: None,
-            strangers_turn: None,
+            slow_start_turn: None,
             in_turn: false,
             credit: 0,
             here: 0,
             ready: 0,
-            ready_for_strangers: 0,
+            ready_for_slow_start: 0,
             flows: 0,
             in_flight: 0,
             more: None,
@@ -70,14 +70,15 @@ impl LaneState {
         }
     }
 
-    /// The flows that can go, of strangers or of others.
-    pub(super) fn flows_that_go(&mut self, of_strangers: bool) -> &mut BTreeSet<(Rank, usize)> {
-        if of_strangers { &mut self.open_to_strangers } else { &mut self.open }
+    /// The flows that can go, of destinations in slow start or of others.
+    pub(super) fn flows_that_go(&mut self, of_slow_start: bool) -> &mut BTreeSet<(Rank, usize)> {
+        if of_slow_start { &mut self.open_to_slow_start } else { &mut self.open }
     }
 
-    /// How many headers here may go. Those for strangers may hide others: they count where all are for one destination.
+    /// How many headers here may go. Those for destinations in slow start may hide others: they count where all are for one
+    /// destination.
     pub(super) fn can_go(&self) -> usize {
-        if self.flows > 1 { self.ready - self.ready_for_strangers } else { self.ready }
+        if self.flows > 1 { self.ready - self.ready_for_slow_start } else { self.ready }
     }
 
     /// Whether it has nothing here, and little in flight: it waits for no turn.
@@ -110,7 +111,7 @@ pub(super) struct Flow {
     pub(super) queue: BTreeMap<Rank, Header>,
     pub(super) state: FlowState,
     /// Whether its destination had never answered when it was last looked at.
-    pub(super) stranger: bool,
+    pub(super) in_slow_start: bool,
     /// Whether rows of it were left in the database, before the place of its lane.
     pub(super) left: bool,
 }
@@ -118,7 +119,7 @@ pub(super) struct Flow {
 /// Whether a flow can go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlowState {
-    /// It takes part in the turns of its lane, or in those of strangers.
+    /// It takes part in the turns of its lane, or in those of slow start.
     Open,
     /// Its destination has no room. It waits there, at this place. `closed`: for other than answers.
     Parked { ticket: u64, closed: bool },
@@ -143,7 +144,7 @@ pub(super) struct Counts {
     /// Those behind the gates of their keys.
     pub(super) behind_gates: usize,
     /// Those for destinations that have never answered, without those that count as closed.
-    pub(super) for_strangers: usize,
+    pub(super) for_slow_start: usize,
     /// Those that are parked with destinations that take nothing for now.
     pub(super) closed: usize,
 }

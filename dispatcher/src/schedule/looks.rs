@@ -49,7 +49,7 @@ pub enum Shows {
     Newest,
 }
 
-/// A look, as to which strangers it may bring.
+/// A look, as to which destinations in slow start it may bring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// It goes through all there is, in order, and has come from that place.
@@ -104,8 +104,8 @@ impl Schedule {
         added
     }
 
-    /// Takes in the first rows of ordering keys. What has no place is met again, with all that is behind it in its key: the round over
-    /// all keys never ends.
+    /// Takes in the first rows of ordering keys. What has no place is met again, with all that is behind it in its key: the round
+    /// over all keys never ends.
     pub fn add_keys(&mut self, step: Vec<Header>, rooms: &mut dyn Rooms, now: Instant) -> Added {
         let (mut added, mut stopped) = (Added::default(), HashSet::new());
         for header in step {
@@ -172,13 +172,13 @@ impl Schedule {
         if header.key.is_some() && !self.has_place_for_key(&header, rooms, now) {
             return false;
         }
-        let stranger = self.is_for_stranger(&header, rooms);
-        if stranger && lane.is_none() {
+        let in_slow_start = self.is_for_slow_start(&header, rooms);
+        if in_slow_start && lane.is_none() {
             if let Standing::Closed { until } = rooms.standing(&header.lane.channel, &header.destination, now) {
                 self.leave_until(until.unwrap_or(now), now);
                 return false;
             }
-            if self.counts.for_strangers >= self.part_of_strangers(by, header.revision == Revision(0)) {
+            if self.counts.for_slow_start >= self.part_of_slow_start(by, header.revision == Revision(0)) {
                 self.skipped |= header.key.is_none();
                 return false;
             }
@@ -188,7 +188,7 @@ impl Schedule {
             self.channel(&header.lane.channel, Some(fair));
         }
         let destination = self.destination(&header.destination);
-        self.learn(destination, stranger);
+        self.learn(destination, in_slow_start);
         let new_lane = lane.is_none().then(|| header.lane.clone());
         self.put(header);
         self.end_destination_if_over(destination);
@@ -198,8 +198,9 @@ impl Schedule {
         true
     }
 
-    /// Whether a row with a key finds a place. Rows behind gates have a quarter of all, and those before them a half: so they leave
-    /// places for rows without a key. One flow has no more of that half than is left, and few where its destination takes nothing.
+    /// Whether a row with a key finds a place. Rows behind gates have a quarter of all, and those before them a half: so they
+    /// leave places for rows without a key. One flow has no more of that half than is left, and few where its destination takes
+    /// nothing.
     fn has_place_for_key(&self, header: &Header, rooms: &mut dyn Rooms, now: Instant) -> bool {
         let (most, flow) = (self.capacity.headers, self.headers_for(header));
         let is_closed = |of| matches!(of, Standing::Closed { .. });
@@ -211,10 +212,10 @@ impl Schedule {
     }
 
     /// Whether the destination of a row has never answered.
-    pub(super) fn is_for_stranger(&self, header: &Header, rooms: &mut dyn Rooms) -> bool {
+    pub(super) fn is_for_slow_start(&self, header: &Header, rooms: &mut dyn Rooms) -> bool {
         match self.destination_of.get(&header.destination) {
-            Some(known) => self.destinations[*known].stranger,
-            None => rooms.is_stranger(&header.destination),
+            Some(known) => self.destinations[*known].in_slow_start,
+            None => rooms.in_slow_start(&header.destination),
         }
     }
 
@@ -236,16 +237,16 @@ impl Schedule {
         self.left_until = Some(self.left_until.map_or(until, |earlier| earlier.min(until)));
     }
 
-    /// What a look may claim at once: all that may wait here is of the lanes that it passes over, and there is room for all that it
-    /// may find. Such a look goes beside no claim of what [`Schedule::take`] chose: each would use the same room.
+    /// What a look may claim at once: all that may wait here is of the lanes that it passes over, and there is room for all that
+    /// it may find. Such a look goes beside no claim of what [`Schedule::take`] chose: each would use the same room.
     pub fn unseen(&self, rooms: &mut dyn Rooms, now: Instant) -> Unseen {
         if self.more.len() > MOST_PASSED_OVER || self.counts.closed > 0 || !self.heavy.is_empty() {
             return Unseen::default();
         }
         let of_these: usize = self.more.iter().map(|lane| self.lanes[*lane].here).sum();
-        let strangers = self.strangers.room(&self.capacity, rooms.budget_of_strangers(), now);
+        let slow_start = self.slow_start.room(&self.capacity, rooms.budget_of_slow_start(), now);
         let fit = self.flights.how_many_fit(rooms.largest()).min(MOST_UNSEEN);
-        let up_to = fit.min(strangers).min(rooms.room_for_anyone(now));
+        let up_to = fit.min(slow_start).min(rooms.room_for_anyone(now));
         if up_to == 0 || self.counts.here > of_these {
             return Unseen::default();
         }
@@ -257,18 +258,18 @@ impl Schedule {
 
     /// Whether some lane has more in the database than is here.
     pub fn has_more(&self) -> bool {
-        !self.more.is_empty() || !self.left_strangers.is_empty()
+        !self.more.is_empty() || !self.left_slow_start.is_empty()
     }
 
-    /// Whether rows were left in the database since the last call of which nothing here tells. Only another round over all lanes, or a
-    /// look from the beginning, finds them.
+    /// Whether rows were left in the database since the last call of which nothing here tells. Only another round over all lanes,
+    /// or a look from the beginning, finds them.
     pub fn take_skipped(&mut self) -> bool {
         std::mem::take(&mut self.skipped)
     }
 
-    /// How many headers of strangers are here at most, before another lane of theirs comes in.
+    /// How many headers of destinations in slow start are here at most, before another lane of theirs comes in.
     /// `untried`: whether the row was never tried. A new one is not to wait behind those that failed and come again.
-    fn part_of_strangers(&self, by: By, untried: bool) -> usize {
+    fn part_of_slow_start(&self, by: By, untried: bool) -> usize {
         let quarter = self.capacity.headers / 4;
         match by {
             By::Order(_) | By::Round { alone: true } => quarter,

@@ -1,8 +1,8 @@
 //! Destinations: the flows that wait for room at theirs.
 //!
-//! A flow whose destination has no room is parked with it, and nobody looks at it again before there is reason to. With each answer
-//! two of them are tried, and with each message that goes, one more while there is room. Each parked destination is also asked again
-//! when it opens by itself, and every [`ASK_AGAIN`]: what gave it room may have told nobody.
+//! A flow whose destination has no room is parked with it, and nobody looks at it again before there is reason to. With each
+//! answer two of them are tried, and with each message that goes, one more while there is room. Each parked destination is also
+//! asked again when it opens by itself, and every [`ASK_AGAIN`]: what gave it room may have told nobody.
 
 use std::time::Duration;
 
@@ -38,13 +38,13 @@ impl Schedule {
         }
     }
 
-    /// A flow takes part in the turns of its lane, or in those of strangers.
+    /// A flow takes part in the turns of its lane, or in those of slow start.
     pub(super) fn reopen(&mut self, flow: usize) {
         let Flow { lane, destination, .. } = self.flows[flow];
         self.unlist(flow);
         self.set_state(flow, FlowState::Open, |_| true);
-        let stranger = self.destinations[destination].stranger;
-        self.change(flow, |flow| flow.stranger = stranger);
+        let in_slow_start = self.destinations[destination].in_slow_start;
+        self.change(flow, |flow| flow.in_slow_start = in_slow_start);
         self.fill_again(flow);
         // A lane that waited for its destination, and has credit left, goes on with its turn.
         self.list(flow);

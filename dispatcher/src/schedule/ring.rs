@@ -1,8 +1,8 @@
 //! Turns: which lane is next. Channels take turns, and within a channel its lanes.
 //!
 //! A lane that had nothing here goes before those that wait for their next turn: but after [`FRESH_IN_A_ROW`] of these one of the
-//! others has its turn, so that none waits for ever. Where a channel has `fairness = "off"`, its lanes take no turns. Their messages
-//! go by priority and time, as if they were one lane.
+//! others has its turn, so that none waits for ever. Where a channel has `fairness = "off"`, its lanes take no turns. Their
+//! messages go by priority and time, as if they were one lane.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ const FRESH_IN_A_ROW: u32 = 8;
 /// A place among the lanes of a channel.
 pub(super) type Turn = Rank;
 
-/// A place among the lanes with flows of strangers.
+/// A place among the lanes with flows in slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StrangersTurn {
+pub(super) struct SlowStartTurn {
     /// Whether the lane has more than one message here.
     pub(super) many: bool,
     /// A number that is higher for a lane that came later.
@@ -43,11 +43,11 @@ pub(super) struct Channel {
     pub(super) fair: bool,
     lanes: BTreeMap<Turn, usize>,
     fresh_in_a_row: u32,
-    /// Lanes with flows of strangers: those with one message here, and those with more.
-    of_strangers: [BTreeMap<u64, usize>; 2],
+    /// Lanes with flows in slow start: those with one message here, and those with more.
+    of_slow_start: [BTreeMap<u64, usize>; 2],
     /// Those of them whose message was never tried, and their turns, by the time since which it is due.
-    pub(super) untried: BTreeMap<(i64, u64), StrangersTurn>,
-    stranger_picks: usize,
+    pub(super) untried: BTreeMap<(i64, u64), SlowStartTurn>,
+    slow_start_picks: usize,
 }
 
 /// Where a lane comes in among others.
@@ -78,14 +78,14 @@ impl Channel {
         Self { name, fair, ..Self::default() }
     }
 
-    /// Whether no lane has anything that can go, but for strangers.
+    /// Whether no lane has anything that can go, but for destinations in slow start.
     pub(super) fn is_idle(&self) -> bool {
         self.lanes.is_empty()
     }
 
-    /// Whether no lane has anything that can go to strangers.
-    pub(super) fn has_no_strangers(&self) -> bool {
-        self.of_strangers.iter().all(BTreeMap::is_empty)
+    /// Whether no lane has anything that can go to destinations in slow start.
+    pub(super) fn has_no_slow_start(&self) -> bool {
+        self.of_slow_start.iter().all(BTreeMap::is_empty)
     }
 
     /// Gives a lane its place, which is that of its first message where lanes take no turns.
@@ -117,35 +117,35 @@ impl Channel {
         self.lanes.pop_first()
     }
 
-    /// Gives a lane its place among those with flows of strangers.
-    pub(super) fn enter_strangers(&mut self, lane: usize, turn: StrangersTurn) -> StrangersTurn {
-        self.of_strangers[usize::from(turn.many)].insert(turn.ticket, lane);
+    /// Gives a lane its place among those with flows in slow start.
+    pub(super) fn enter_slow_start(&mut self, lane: usize, turn: SlowStartTurn) -> SlowStartTurn {
+        self.of_slow_start[usize::from(turn.many)].insert(turn.ticket, lane);
         if let Some(at) = turn.untried {
             self.untried.insert((at, turn.ticket), turn);
         }
         turn
     }
 
-    pub(super) fn leave_strangers(&mut self, turn: StrangersTurn) {
+    pub(super) fn leave_slow_start(&mut self, turn: SlowStartTurn) {
         if let Some(at) = turn.untried {
             self.untried.remove(&(at, turn.ticket));
         }
-        self.of_strangers[usize::from(turn.many)].remove(&turn.ticket);
+        self.of_slow_start[usize::from(turn.many)].remove(&turn.ticket);
     }
 
-    /// The lane whose stranger is tried next: by turns the newest that was never tried, and the one that is here longest.
-    /// So a new receiver that works is behind none that is silent or fails. Of the latter, lanes with many messages and with one take
-    /// turns.
-    pub(super) fn next_stranger(&mut self) -> Option<usize> {
-        self.stranger_picks += 1;
-        if self.stranger_picks.is_multiple_of(2)
+    /// The lane whose destination in slow start is tried next: by turns the newest that was never tried, and the one that is here
+    /// longest. So a new receiver that works is behind none that is silent or fails. Of the latter, lanes with many messages and
+    /// with one take turns.
+    pub(super) fn next_slow_start(&mut self) -> Option<usize> {
+        self.slow_start_picks += 1;
+        if self.slow_start_picks.is_multiple_of(2)
             && let Some((_, &turn)) = self.untried.last_key_value()
         {
-            return self.of_strangers[usize::from(turn.many)].get(&turn.ticket).copied();
+            return self.of_slow_start[usize::from(turn.many)].get(&turn.ticket).copied();
         }
-        let many = self.stranger_picks / 2 % 2;
-        let first = if self.of_strangers[many].is_empty() { 1 - many } else { many };
-        self.of_strangers[first].first_key_value().map(|(_, &lane)| lane)
+        let many = self.slow_start_picks / 2 % 2;
+        let first = if self.of_slow_start[many].is_empty() { 1 - many } else { many };
+        self.of_slow_start[first].first_key_value().map(|(_, &lane)| lane)
     }
 }
 
@@ -154,11 +154,11 @@ impl Channel {
 pub(super) struct Turns {
     /// The number of the present take.
     pub(super) take: u64,
-    /// The channel that had the last turn, and that of the last stranger.
+    /// The channel that had the last turn, and that of the last destination in slow start.
     pub(super) channel: usize,
-    pub(super) stranger_channel: usize,
-    /// Turns since that of a stranger.
-    pub(super) since_stranger: u32,
+    pub(super) slow_start_channel: usize,
+    /// Turns since that of slow start.
+    pub(super) since_slow_start: u32,
     /// Whether there was more than one lane since the last take, and until when slots are kept for others.
     pub(super) shared: bool,
     pub(super) shared_until: Option<Instant>,

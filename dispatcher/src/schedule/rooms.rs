@@ -33,13 +33,13 @@ pub trait Rooms {
     fn standing(&mut self, channel: &str, destination: &str, now: Instant) -> Standing;
 
     /// Whether the destination has never answered.
-    fn is_stranger(&mut self, destination: &str) -> bool;
+    fn in_slow_start(&mut self, destination: &str) -> bool;
 
-    /// The most messages that strangers have in flight, all together, while others want slots.
-    fn budget_of_strangers(&mut self) -> usize;
+    /// The most messages that destinations in slow start have in flight, all together, while others want slots.
+    fn budget_of_slow_start(&mut self) -> usize;
 
-    /// How many messages may be claimed unseen, whichever their destination is: they may come on top of its room. 0 where one takes
-    /// nothing for now, or is kept to a number or a rate that the settings say.
+    /// How many messages may be claimed unseen, whichever their destination is: they may come on top of its room. 0 where one
+    /// takes nothing for now, or is kept to a number or a rate that the settings say.
     fn room_for_anyone(&mut self, now: Instant) -> usize;
 
     /// The largest message that may be claimed unseen, in bytes.

@@ -17,16 +17,16 @@ pub struct Waiting {
     pub lanes_with_more: usize,
     /// Headers that are here.
     pub headers: usize,
-    /// Those of strangers, and those parked with destinations that take nothing for now.
-    pub of_strangers: usize,
+    /// Those of destinations in slow start, and those parked with destinations that take nothing for now.
+    pub of_slow_start: usize,
     /// See above.
     pub of_closed: usize,
     /// Messages in flight, and their bytes.
     pub in_flight: usize,
     /// See above.
     pub bytes: u64,
-    /// Messages in flight to strangers.
-    pub strangers_in_flight: usize,
+    /// Messages in flight to destinations in slow start.
+    pub slow_start_in_flight: usize,
     /// Headers that are here and rows that are held, by why they have not gone.
     pub why: BTreeMap<WhyNot, usize>,
 }
@@ -46,8 +46,8 @@ pub enum WhyNot {
     Closed,
     /// It is large, and waits for bytes, or stands behind such a one.
     Bytes,
-    /// Its destination has never answered: strangers have what they may have.
-    Strangers,
+    /// Its destination has never answered: destinations in slow start have what they may have.
+    SlowStart,
     /// Others have their turns, or go before it in its lane.
     Turn,
 }
@@ -55,7 +55,7 @@ pub enum WhyNot {
 impl WhyNot {
     /// All reasons for which a message waits that is not in flight.
     pub const ALL: [Self; 7] =
-        [Self::Held, Self::Key, Self::Full, Self::Closed, Self::Bytes, Self::Strangers, Self::Turn];
+        [Self::Held, Self::Key, Self::Full, Self::Closed, Self::Bytes, Self::SlowStart, Self::Turn];
 
     /// The reason in a word, as metrics have it.
     pub fn as_str(self) -> &'static str {
@@ -66,7 +66,7 @@ impl WhyNot {
             Self::Full => "full",
             Self::Closed => "closed",
             Self::Bytes => "bytes",
-            Self::Strangers => "strangers",
+            Self::SlowStart => "strangers",
             Self::Turn => "turn",
         }
     }
@@ -91,7 +91,7 @@ impl Schedule {
             FlowState::Parked { closed: true, .. } => WhyNot::Closed,
             FlowState::Parked { closed: false, .. } => WhyNot::Full,
             FlowState::Heavy { .. } => WhyNot::Bytes,
-            FlowState::Open if flow.stranger => WhyNot::Strangers,
+            FlowState::Open if flow.in_slow_start => WhyNot::SlowStart,
             FlowState::Open => WhyNot::Turn,
         }
     }
@@ -99,9 +99,9 @@ impl Schedule {
     /// When something may go by itself that cannot go now.
     pub fn next_opening(&self) -> Option<Instant> {
         let asked_again = self.alarms.first().map(|(at, _)| *at);
-        let more_strangers = self.strangers.next_to_go().filter(|_| self.strangers_wait());
+        let more_slow_start = self.slow_start.next_to_go().filter(|_| self.slow_start_wait());
         let others_left = self.turns.shared_until.filter(|_| self.channels.iter().any(|channel| !channel.is_idle()));
-        [asked_again, more_strangers, others_left, self.left_until].into_iter().flatten().min()
+        [asked_again, more_slow_start, others_left, self.left_until].into_iter().flatten().min()
     }
 
     /// Whether nothing waits here, and nothing is known to wait in the database.
@@ -151,11 +151,11 @@ impl Schedule {
             lanes: self.lanes.len(),
             lanes_with_more: self.more.len(),
             headers: self.counts.here,
-            of_strangers: self.counts.for_strangers,
+            of_slow_start: self.counts.for_slow_start,
             of_closed: self.counts.closed,
             in_flight: self.flights.len(),
             bytes: self.flights.bytes(),
-            strangers_in_flight: self.strangers.in_flight,
+            slow_start_in_flight: self.slow_start.in_flight,
             why,
         }
     }

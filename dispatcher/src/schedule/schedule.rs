@@ -14,7 +14,7 @@ use super::keys::{Gate, KeyName};
 use super::lane::{Counts, Flow, LaneState, Spot};
 use super::ring::{Channel, Turns};
 use super::rooms::Capacity;
-use super::strangers::Strangers;
+use super::slow_start::SlowStart;
 
 /// Headers of due rows, and whose turn it is.
 #[derive(Debug, Default)]
@@ -39,13 +39,13 @@ pub struct Schedule {
     /// Destinations of which something may have changed since the last take.
     pub(super) changed: Vec<usize>,
     pub(super) flights: Flights,
-    pub(super) strangers: Strangers,
+    pub(super) slow_start: SlowStart,
     pub(super) counts: Counts,
     /// Lanes of which the database has more than is here, and those of them that run low.
     pub(super) more: BTreeSet<usize>,
     pub(super) hungry: VecDeque<usize>,
-    /// Lanes of which rows for strangers were left in the database.
-    pub(super) left_strangers: BTreeSet<usize>,
+    /// Lanes of which rows for destinations in slow start were left in the database.
+    pub(super) left_slow_start: BTreeSet<usize>,
     pub(super) turns: Turns,
     /// A counter: places are given in its order.
     pub(super) tickets: u64,
@@ -64,7 +64,7 @@ impl Schedule {
     pub fn clear(&mut self) {
         let old = std::mem::replace(self, Self::new(self.capacity));
         self.held = old.held.into_keys().map(|id| (id, None)).collect();
-        (self.flights, self.strangers) = (old.flights, old.strangers);
+        (self.flights, self.slow_start) = (old.flights, old.slow_start);
         self.flights.end_reservation();
         for channel in old.channels {
             self.channel(&channel.name, Some(channel.fair));

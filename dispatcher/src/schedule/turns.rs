@@ -1,4 +1,4 @@
-//! Who goes next: the turns of channels, lanes and strangers, one after another.
+//! Who goes next: the turns of channels, lanes and slow start, one after another.
 
 use std::time::Duration;
 
@@ -19,16 +19,17 @@ const TURN: i64 = 4;
 /// So many bytes count as one more message.
 const BYTES: u64 = 16 * 1024;
 
-/// One turn of so many is that of a stranger, while others wait too.
-const STRANGERS_TURN: u32 = 4;
+/// One turn of so many is that of slow start, while others wait too.
+const SLOW_START_TURN: u32 = 4;
 
 /// How long slots are kept for others after there was more than one lane.
 const SHARED: Duration = Duration::from_secs(1);
 
-/// Of how many answers a destination's flows are tried: two for each. As many as it has room for would be parked again by the hundred.
+/// Of how many answers a destination's flows are tried: two for each. As many as it has room for would be parked again by the
+/// hundred.
 const TRIED: usize = 2;
 
-/// How many strangers in one take may turn out to have too large a message for now.
+/// How many destinations in slow start in one take may turn out to have too large a message for now.
 const TRIES: u32 = 8;
 
 /// Whether a flow can go.
@@ -38,7 +39,7 @@ enum Go {
     Parked,
     /// It is large, and waits for bytes.
     Heavy,
-    /// Strangers have what they may have.
+    /// Destinations in slow start have what they may have.
     NoPlace,
 }
 
@@ -50,13 +51,13 @@ struct Take<'a> {
     batch: Vec<Header>,
     /// Whether slots are kept for others.
     shared: bool,
-    /// How many more strangers are tried whose message is too large for now.
+    /// How many more destinations in slow start are tried whose message is too large for now.
     tries: u32,
 }
 
 impl Schedule {
-    /// Chooses which messages are claimed next: `most` at most. From here on they are in flight. What became of those of the last call
-    /// is known by now: they were admitted to their destinations, or refused.
+    /// Chooses which messages are claimed next: `most` at most. From here on they are in flight. What became of those of the last
+    /// call is known by now: they were admitted to their destinations, or refused.
     pub fn take(&mut self, most: usize, rooms: &mut dyn Rooms, now: Instant) -> Vec<Header> {
         self.turns.take += 1;
         if std::mem::take(&mut self.turns.shared) || self.lanes.len() > 1 {
@@ -66,39 +67,39 @@ impl Schedule {
         self.look_after(rooms, now);
         let shared = self.turns.shared_until.is_some();
         let mut take = Take { rooms, now, most, batch: Vec::new(), shared, tries: TRIES };
-        let budget = take.rooms.budget_of_strangers();
+        let budget = take.rooms.budget_of_slow_start();
         // Lanes that have to leave the rest to others, and their turns.
         let mut aside: Vec<(Turn, usize)> = Vec::new();
         while self.goes_on(&take) {
             if self.take_heavy(&mut take, budget) {
                 continue;
             }
-            let strangers = take.tries > 0 && self.strangers_may_go(budget, shared, now);
-            if strangers && self.turns.since_stranger + 1 >= STRANGERS_TURN && self.stranger(&mut take) {
-                self.turns.since_stranger = 0;
+            let slow_start = take.tries > 0 && self.slow_start_may_go(budget, shared, now);
+            if slow_start && self.turns.since_slow_start + 1 >= SLOW_START_TURN && self.try_slow_start(&mut take) {
+                self.turns.since_slow_start = 0;
                 continue;
             }
             if let Some((turn, lane)) = self.next_lane() {
-                self.turns.since_stranger += 1;
+                self.turns.since_slow_start += 1;
                 if self.leaves_rest(lane, shared) {
                     self.lanes[lane].in_turn = true;
                     aside.push((turn, lane));
                 } else {
                     self.in_turn(lane, |schedule| schedule.turn(lane, &mut take));
                 }
-            } else if !(strangers && self.stranger(&mut take)) {
+            } else if !(slow_start && self.try_slow_start(&mut take)) {
                 break;
             }
         }
         for (turn, lane) in aside {
-            self.strangers.others_want(now);
+            self.slow_start.others_want(now);
             let of = &mut self.lanes[lane];
             (of.turn, of.in_turn) = (Some(turn), false);
             self.channels[of.channel].give_back(lane, turn);
             self.enter(lane, Entry::Last);
         }
         if self.channels.iter().any(|channel| !channel.is_idle()) {
-            self.strangers.others_want(now);
+            self.slow_start.others_want(now);
         }
         take.batch
     }
@@ -118,33 +119,33 @@ impl Schedule {
         for destination in std::mem::take(&mut self.changed) {
             let Some(of) = self.destinations.get_mut(destination) else { continue };
             of.changed = false;
-            let stranger = rooms.is_stranger(&of.name);
-            self.learn(destination, stranger);
+            let in_slow_start = rooms.in_slow_start(&of.name);
+            self.learn(destination, in_slow_start);
             (0..TRIED).for_each(|_| self.unpark(destination, now));
         }
-        if self.strangers_wait() {
-            self.strangers.give_up(now);
+        if self.slow_start_wait() {
+            self.slow_start.give_up(now);
         }
-        self.bring_strangers();
+        self.bring_slow_start();
         if self.left_until.take_if(|until| *until <= now).is_some() {
             self.skipped = true;
         }
     }
 
-    /// Whether messages for strangers wait for their turn, which their budget may delay, or for bytes.
-    pub fn strangers_wait(&self) -> bool {
-        let is_stranger = |flow: &usize| self.destinations[self.flows[*flow].destination].stranger;
-        self.channels.iter().any(|channel| !channel.has_no_strangers()) || self.heavy.values().any(is_stranger)
+    /// Whether messages for destinations in slow start wait for their turn, which their budget may delay, or for bytes.
+    pub fn slow_start_wait(&self) -> bool {
+        let in_slow_start = |flow: &usize| self.destinations[self.flows[*flow].destination].in_slow_start;
+        self.channels.iter().any(|channel| !channel.has_no_slow_start()) || self.heavy.values().any(in_slow_start)
     }
 
-    /// Whether a stranger may go. The last sixteenth of the slots is for others, where there are any.
-    fn strangers_may_go(&self, budget: usize, shared: bool, now: Instant) -> bool {
+    /// Whether a destination in slow start may go. The last sixteenth of the slots is for others, where there are any.
+    fn slow_start_may_go(&self, budget: usize, shared: bool, now: Instant) -> bool {
         let kept = if shared { self.capacity.slots / 16 } else { 0 };
-        self.flights.free_slots() > kept && self.strangers.room(&self.capacity, budget, now) > 0
+        self.flights.free_slots() > kept && self.slow_start.room(&self.capacity, budget, now) > 0
     }
 
-    /// Whether a lane leaves what is free to others. An eighth of the slots is for lanes with less in flight than half an equal part,
-    /// or than [`LITTLE`]; the second half of that is for those with nothing in flight.
+    /// Whether a lane leaves what is free to others. An eighth of the slots is for lanes with less in flight than half an equal
+    /// part, or than [`LITTLE`]; the second half of that is for those with nothing in flight.
     fn leaves_rest(&self, lane: usize, shared: bool) -> bool {
         let slots = self.capacity.slots;
         let little = LITTLE.max(slots / 2 / self.lanes.len().max(1)).min(slots / 8).max(1);
@@ -195,23 +196,23 @@ impl Schedule {
         if of.credit > 0 { Entry::First } else { Entry::Last }
     }
 
-    /// A stranger has its turn. Says whether there was one.
-    fn stranger(&mut self, take: &mut Take<'_>) -> bool {
+    /// A destination in slow start has its turn. Says whether there was one.
+    fn try_slow_start(&mut self, take: &mut Take<'_>) -> bool {
         let mut next = None;
         for _ in 0..self.channels.len() {
-            self.turns.stranger_channel = (self.turns.stranger_channel + 1) % self.channels.len();
-            next = self.channels[self.turns.stranger_channel].next_stranger();
+            self.turns.slow_start_channel = (self.turns.slow_start_channel + 1) % self.channels.len();
+            next = self.channels[self.turns.slow_start_channel].next_slow_start();
             if next.is_some() {
                 break;
             }
         }
         let Some(lane) = next else { return false };
         let of = &mut self.lanes[lane];
-        if let Some(turn) = of.strangers_turn.take() {
-            self.channels[of.channel].leave_strangers(turn);
+        if let Some(turn) = of.slow_start_turn.take() {
+            self.channels[of.channel].leave_slow_start(turn);
         }
         self.in_turn(lane, |schedule| {
-            while let Some(&(_, flow)) = schedule.lanes[lane].open_to_strangers.first() {
+            while let Some(&(_, flow)) = schedule.lanes[lane].open_to_slow_start.first() {
                 match schedule.try_flow(flow, take) {
                     Go::Now => break,
                     Go::NoPlace => {
@@ -235,7 +236,7 @@ impl Schedule {
         if !self.flights.fits_at_last(bytes) {
             return false;
         }
-        if self.destinations[destination].stranger && self.strangers.room(&self.capacity, budget, take.now) == 0 {
+        if self.destinations[destination].in_slow_start && self.slow_start.room(&self.capacity, budget, take.now) == 0 {
             // It keeps what it needs until it has a place in the budget, and others may have the rest.
             self.flights.reserve_at_most(bytes);
             return false;
@@ -248,7 +249,8 @@ impl Schedule {
         true
     }
 
-    /// The first message of an open flow goes where it can. Otherwise the flow waits, if not for a place among strangers.
+    /// The first message of an open flow goes where it can. Otherwise the flow waits, if not for a place among destinations in
+    /// slow start.
     fn try_flow(&mut self, flow: usize, take: &mut Take<'_>) -> Go {
         let go = self.go(flow, take.rooms, take.now);
         match go {
@@ -261,13 +263,13 @@ impl Schedule {
 
     /// Whether the first message of an open flow can go. Where its destination has no room, the flow is parked with it.
     fn go(&mut self, flow: usize, rooms: &mut dyn Rooms, now: Instant) -> Go {
-        let Flow { lane, destination, stranger, ref queue, .. } = self.flows[flow];
+        let Flow { lane, destination, in_slow_start, ref queue, .. } = self.flows[flow];
         let (bytes, headers) = (queue.first_key_value().map_or(0, |(_, header)| header.bytes), queue.len());
         let channel = self.lanes[lane].channel;
         let name = &self.channels[channel].name;
         let ask = |destination: &str| rooms.standing(name, destination, now);
         match self.destinations[destination].standing(self.turns.take, channel, ask) {
-            Standing::Room(_) if stranger && !self.strangers.fits(&self.capacity, bytes) => Go::NoPlace,
+            Standing::Room(_) if in_slow_start && !self.slow_start.fits(&self.capacity, bytes) => Go::NoPlace,
             Standing::Room(_) if self.flights.fits(bytes) => Go::Now,
             Standing::Room(_) => Go::Heavy,
             Standing::Full => {
@@ -288,7 +290,7 @@ impl Schedule {
 
     /// The first message of a flow goes.
     fn fly(&mut self, flow: usize, now: Instant, batch: &mut Vec<Header>) {
-        let Flow { lane, destination, stranger, ref queue, .. } = self.flows[flow];
+        let Flow { lane, destination, in_slow_start, ref queue, .. } = self.flows[flow];
         let Some((&rank, _)) = queue.first_key_value() else { return };
         if self.destinations[destination].given() {
             self.unpark(destination, now);
@@ -302,13 +304,13 @@ impl Schedule {
         }
         let of = &mut self.lanes[lane];
         of.in_flight += 1;
-        if stranger {
-            self.strangers.begin(&self.capacity, &header, now);
+        if in_slow_start {
+            self.slow_start.begin(&self.capacity, &header, now);
         } else {
             of.credit -= 1 + i64::try_from(header.bytes / BYTES).unwrap_or(i64::MAX);
-            self.strangers.others_want(now);
+            self.slow_start.others_want(now);
         }
-        self.flights.begin(Flight { header: header.clone(), lane, stranger_since: stranger.then_some(now) });
+        self.flights.begin(Flight { header: header.clone(), lane, slow_start_since: in_slow_start.then_some(now) });
         batch.push(header);
     }
 }

@@ -335,7 +335,7 @@ pub(super) fn waits_at_poller(
         Some(WhyNot::Bytes) => "It is large, or behind a large one for the same destination. \
              It goes once enough of `dispatch.max_bytes` is free."
             .to_owned(),
-        Some(WhyNot::Strangers) => format!(
+        Some(WhyNot::SlowStart) => format!(
             "{destination} has never answered. Such destinations share a part of the slots, and that part is taken. The message goes \
              once another has answered, or has not for a second."
         ),
@@ -387,7 +387,7 @@ mod tests {
         assert!(said(WhyNot::Full).contains("in flight as it may have: 8 of 8."));
         assert!(said(WhyNot::Closed).contains("https://shop takes nothing for now: it is paused."));
         assert!(said(WhyNot::Bytes).contains("dispatch.max_bytes"));
-        assert!(said(WhyNot::Strangers).contains("has never answered"));
+        assert!(said(WhyNot::SlowStart).contains("has never answered"));
         assert!(said(WhyNot::Turn).contains("tenant acme"));
     }
 }

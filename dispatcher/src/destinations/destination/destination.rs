@@ -133,7 +133,7 @@ impl Destination {
         destination
     }
 
-    /// The same destination as one that the settings name, and no row: it is no stranger.
+    /// The same destination as one that the settings name, and no row: it is not in slow start.
     pub(crate) fn of_the_settings(mut self) -> Self {
         self.window.of_the_settings();
         self
@@ -167,8 +167,8 @@ impl Destination {
         }
     }
 
-    /// Forgets what the database knows better: where `unsure`, it has to be asked. The messages in flight stay, and so does a pause
-    /// that is not written yet.
+    /// Forgets what the database knows better: where `unsure`, it has to be asked. The messages in flight stay, and so does a
+    /// pause that is not written yet.
     pub(crate) fn forget(&mut self, unsure: bool, now: Instant) {
         (self.aside_until, self.comes_back, self.unsure) = (now, false, unsure);
         self.window.forget_silence(now);
@@ -305,8 +305,8 @@ impl Destination {
         }
     }
 
-    /// What an attempt to deliver to `target` says of the whole destination. A message that was first tried before the last success
-    /// is itself at fault.
+    /// What an attempt to deliver to `target` says of the whole destination. A message that was first tried before the last
+    /// success is itself at fault.
     fn weighed(&mut self, signal: Signal, target: &str, now: Instant) -> Signal {
         match signal {
             Signal::Good => self.targets.accepts(),
@@ -389,7 +389,7 @@ impl Destination {
     }
 
     /// Whether the destination has never answered.
-    pub(crate) fn is_stranger(&self) -> bool {
+    pub(crate) fn in_slow_start(&self) -> bool {
         !self.window.has_answered
     }
 

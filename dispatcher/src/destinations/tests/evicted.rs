@@ -45,7 +45,7 @@ async fn of_very_many_paused_destinations_some_are_looked_at_and_the_others_are_
     assert_eq!(rooms.standing("hook", "http://new.example:80", Instant::now()), Standing::Closed { until: None });
     assert_eq!(rooms.unsure(), ["http://new.example:80"], "the database is asked about each that is not remembered");
     destinations.recall(&["http://new.example:80".to_owned()], &[]);
-    assert_eq!(destinations.room_at("http://new.example:80"), window::STRANGER, "it knows nothing of it");
+    assert_eq!(destinations.room_at("http://new.example:80"), window::SLOW_START, "it knows nothing of it");
 
     tokio::time::advance(LONGEST).await;
     assert!(!destinations.is_closed("http://newer.example:80"), "none of them is paused");

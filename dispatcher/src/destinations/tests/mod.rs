@@ -183,7 +183,7 @@ async fn a_destination_is_shown_with_its_window_its_rate_and_why_it_takes_nothin
     destinations.admitted(&[to("b"), to("b"), to("a")]);
     let shown = destinations.shown();
     let seen = |one: &DestinationNow| (one.destination.clone(), one.in_flight, one.window, one.rate);
-    let of = |name: &str, in_flight| (name.to_owned(), in_flight, window::STRANGER, Some(2.0));
+    let of = |name: &str, in_flight| (name.to_owned(), in_flight, window::SLOW_START, Some(2.0));
     assert_eq!(shown.iter().map(seen).collect::<Vec<_>>(), [of("a", 1), of("b", 2)]);
     assert!(matches!(shown[1].standing, destination::Standing::Closed(Closed::OverRate { .. })));
     for _ in 0..5 {
@@ -255,7 +255,7 @@ async fn slow_destinations_together_hold_half_of_the_slots() {
     }
     assert_eq!(admitted, SLOTS / 2);
     assert!(slow.iter().all(|name| destinations.is_closed(name)));
-    assert_eq!(destinations.room_at("quick"), window::STRANGER, "one of which nothing is known");
+    assert_eq!(destinations.room_at("quick"), window::SLOW_START, "one of which nothing is known");
 }
 
 #[tokio::test(start_paused = true)]
@@ -296,7 +296,7 @@ async fn a_destination_that_asks_to_be_left_alone_is_for_no_longer_than_its_chan
 async fn a_rate_is_kept_from_the_first_message_on() {
     let rate = RateLimit { per_second: 20.0, rise: None };
     let limits = Limits { rate: Some(rate), max_in_flight: None };
-    assert_eq!(limits.first_room(SLOTS), 2, "it is a stranger");
+    assert_eq!(limits.first_room(SLOTS), 2, "it is in slow start");
     let destinations = destinations(limits);
     destinations.admitted(&[to("a"), to("a")]);
     assert!(destinations.is_closed("a"));
@@ -432,12 +432,12 @@ async fn a_destination_that_failed_until_its_messages_were_dead_is_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn strangers_that_answer_promptly_let_in_more_while_more_wait() {
+async fn destinations_in_slow_start_that_answer_promptly_let_in_more_while_more_wait() {
     let destinations = destinations(Limits::default());
-    let allowed = || destinations.rooms(&Channels::default()).budget_of_strangers();
+    let allowed = || destinations.rooms(&Channels::default()).budget_of_slow_start();
     destinations.send("a", &delivered(), QUICK);
     assert_eq!(allowed(), 64, "no more wait");
-    destinations.more_strangers_wait(true);
+    destinations.more_slow_start_wait(true);
     destinations.send("b", &delivered(), QUICK);
     assert_eq!(allowed(), 65);
     destinations.send("c", &failed(), QUICK);

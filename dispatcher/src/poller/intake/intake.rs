@@ -1,5 +1,5 @@
-//! What next: the poller looks at due rows by their headers, lets the schedule choose from them, and claims what it chose by ids. A
-//! look and a claim go on beside each other, one of each.
+//! What next: the poller looks at due rows by their headers, lets the schedule choose from them, and claims what it chose by ids.
+//! A look and a claim go on beside each other, one of each.
 //!
 //! No row is in two claims at one revision. A row that the schedule chose is in flight there from before its claim is sent until
 //! its mark is answered. A look that claims at once is told of those rows, and goes beside no claim.
@@ -170,8 +170,8 @@ impl Intake {
         self.now = UnderWay { held, ..UnderWay::default() };
     }
 
-    /// Returns the next batch that was claimed. Once the term is over, what it still claims is returned first: nothing of it is sent,
-    /// and the poller marks it so.
+    /// Returns the next batch that was claimed. Once the term is over, what it still claims is returned first: nothing of it is
+    /// sent, and the poller marks it so.
     pub(crate) async fn poll(&mut self, term: &Arc<Term>) -> Polled {
         loop {
             if self.marker_health.death().is_some() {
@@ -267,7 +267,7 @@ impl Intake {
         let most = self.may_ask_for(self.in_flight.free());
         let chosen = self.schedule.take(most, &mut rooms, Instant::now());
         self.now.unsure.extend(rooms.unsure());
-        self.destinations.more_strangers_wait(self.schedule.strangers_wait());
+        self.destinations.more_slow_start_wait(self.schedule.slow_start_wait());
         if chosen.is_empty() {
             return;
         }

@@ -19,7 +19,7 @@ pub(super) struct FakeRooms {
     pub(super) windows: BTreeMap<String, usize>,
     pub(super) window: usize,
     pub(super) closed: BTreeMap<String, Option<Instant>>,
-    pub(super) strangers: BTreeSet<String>,
+    pub(super) slow_start: BTreeSet<String>,
     pub(super) budget: usize,
     pub(super) unfair: bool,
     /// What each has in flight, by its name.
@@ -34,7 +34,7 @@ impl Default for FakeRooms {
             windows: BTreeMap::new(),
             window: usize::MAX,
             closed: BTreeMap::new(),
-            strangers: BTreeSet::new(),
+            slow_start: BTreeSet::new(),
             budget: 8,
             unfair: false,
             in_flight: BTreeMap::new(),
@@ -51,7 +51,7 @@ impl Rooms for FakeRooms {
         {
             return Standing::Closed { until: *until };
         }
-        let window = if self.strangers.contains(destination) { 2 } else { self.window };
+        let window = if self.slow_start.contains(destination) { 2 } else { self.window };
         let window = self.windows.get(destination).copied().unwrap_or(window);
         match window.saturating_sub(self.in_flight.get(destination).copied().unwrap_or(0)) {
             0 => Standing::Full,
@@ -59,11 +59,11 @@ impl Rooms for FakeRooms {
         }
     }
 
-    fn is_stranger(&mut self, destination: &str) -> bool {
-        self.strangers.contains(destination)
+    fn in_slow_start(&mut self, destination: &str) -> bool {
+        self.slow_start.contains(destination)
     }
 
-    fn budget_of_strangers(&mut self) -> usize {
+    fn budget_of_slow_start(&mut self) -> usize {
         self.budget
     }
 
@@ -207,12 +207,12 @@ impl Schedule {
             counts.here += headers;
             let closed = matches!(flow.state, FlowState::Parked { closed: true, .. });
             counts.closed += if closed { headers } else { 0 };
-            counts.for_strangers += if flow.stranger && !closed { headers } else { 0 };
+            counts.for_slow_start += if flow.in_slow_start && !closed { headers } else { 0 };
             let of_lane = here.entry(flow.lane).or_default();
             of_lane.0 += headers;
             of_lane.3 += 1;
             let lane = &self.lanes[flow.lane];
-            let listed = if flow.stranger { &lane.open_to_strangers } else { &lane.open };
+            let listed = if flow.in_slow_start { &lane.open_to_slow_start } else { &lane.open };
             let entry = (*flow.queue.first_key_value().expect("it has one").0, number);
             assert_eq!(listed.contains(&entry), flow.state == FlowState::Open, "{flow:?}");
             let of = &self.destinations[flow.destination];
@@ -220,7 +220,7 @@ impl Schedule {
             match flow.state {
                 FlowState::Open => {
                     of_lane.1 += headers;
-                    of_lane.2 += if flow.stranger { headers } else { 0 };
+                    of_lane.2 += if flow.in_slow_start { headers } else { 0 };
                 }
                 FlowState::Parked { ticket, .. } => assert_eq!(of.parked.get(&ticket), Some(&number)),
                 FlowState::Heavy { ticket } => assert_eq!(self.heavy.get(&ticket), Some(&number)),
@@ -238,19 +238,19 @@ impl Schedule {
         assert!(counts.here <= self.capacity.headers, "too many headers");
         for (number, lane) in &self.lanes {
             let counted = here.get(&number).copied().unwrap_or_default();
-            assert_eq!((lane.here, lane.ready, lane.ready_for_strangers, lane.flows), counted);
+            assert_eq!((lane.here, lane.ready, lane.ready_for_slow_start, lane.flows), counted);
             assert_eq!(lane.open.is_empty(), lane.turn.is_none());
-            assert_eq!(lane.open_to_strangers.is_empty(), lane.strangers_turn.is_none());
-            assert!(!lane.in_turn && (!lane.is_over() || self.left_strangers.contains(&number)));
+            assert_eq!(lane.open_to_slow_start.is_empty(), lane.slow_start_turn.is_none());
+            assert!(!lane.in_turn && (!lane.is_over() || self.left_slow_start.contains(&number)));
             assert_eq!(lane.more.is_some(), self.more.contains(&number));
         }
         assert_eq!(self.flights.keeps_bytes(), !self.heavy.is_empty(), "bytes are kept for a message that waits");
         for (_, lane) in &self.lanes {
-            let first = lane.open_to_strangers.first().and_then(|(_, flow)| self.flows[*flow].queue.values().next());
+            let first = lane.open_to_slow_start.first().and_then(|(_, flow)| self.flows[*flow].queue.values().next());
             let untried = first.filter(|header| header.revision == Revision(0)).map(|header| header.at);
-            assert_eq!(lane.strangers_turn.and_then(|turn| turn.untried), untried);
+            assert_eq!(lane.slow_start_turn.and_then(|turn| turn.untried), untried);
         }
-        let untried = self.lanes.iter().filter_map(|(_, lane)| lane.strangers_turn?.untried).count();
+        let untried = self.lanes.iter().filter_map(|(_, lane)| lane.slow_start_turn?.untried).count();
         assert_eq!(untried, self.channels.iter().map(|channel| channel.untried.len()).sum::<usize>());
         assert_eq!(self.known.len(), counts.here + self.flights.len());
         for (number, destination) in &self.destinations {

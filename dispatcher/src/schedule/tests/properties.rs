@@ -35,12 +35,12 @@ proptest! {
     fn each_row_goes_once_within_all_bounds_and_nothing_is_forgotten(
         rows in rows(),
         windows in proptest::collection::vec(1_usize..6, 8),
-        strangers in 0..8,
+        slow_start in 0..8,
         marked in proptest::collection::vec(0_usize..5, 1..20),
     ) {
         let mut bench = Bench::of(CAPACITY);
         bench.rooms.windows = (0..).zip(&windows).map(|(number, window)| (format!("d{number}"), *window)).collect();
-        bench.rooms.strangers = (0..strangers).map(|number| format!("d{number}")).collect();
+        bench.rooms.slow_start = (0..slow_start).map(|number| format!("d{number}")).collect();
         let mut left: BTreeMap<i64, Header> = rows.into_iter().map(|row| (row.id.0, row)).collect();
         let mut in_flight: Vec<Header> = Vec::new();
         for marks in marked.iter().cycle() {
@@ -74,8 +74,8 @@ proptest! {
         }
     }
 
-    /// A lane that can go waits for a turn of each other, and of one lane in eight more: lanes that had nothing go first for so long
-    /// only.
+    /// A lane that can go waits for a turn of each other, and of one lane in eight more: lanes that had nothing go first for so
+    /// long only.
     #[test]
     fn no_lane_waits_for_more_than_one_turn_of_each_other(tenants in 2_usize..20, each in 5_usize..30) {
         let mut bench = Bench::new(100_000);

@@ -200,11 +200,11 @@ fn a_lane_with_less_than_half_an_equal_part_has_more_of_the_last_eighth_than_one
 }
 
 #[test]
-fn rows_amid_more_of_strangers_of_their_own_tenant_than_a_lane_may_have_here_are_found() {
+fn rows_amid_more_of_slow_start_of_their_own_tenant_than_a_lane_may_have_here_are_found() {
     let mut bench = Bench::new(8);
     let of = |id: i64, host: String| Header { destination: host.as_str().into(), ..row(id, "tenant") };
     let rows: Vec<_> = (1..=600).map(|id| of(id, format!("silent {id}"))).chain([of(601, "good".to_owned())]).collect();
-    (1..=600).for_each(|id| assert!(bench.rooms.strangers.insert(format!("silent {id}"))));
+    (1..=600).for_each(|id| assert!(bench.rooms.slow_start.insert(format!("silent {id}"))));
     let mut found = false;
     bench.add(rows[..64].to_vec());
     for _ in 0..200 {
@@ -282,31 +282,31 @@ fn a_message_that_is_larger_than_its_channel_allows_takes_no_bytes() {
 }
 
 #[test]
-fn strangers_have_a_budget_while_others_want_slots() {
+fn destinations_in_slow_start_have_a_budget_while_others_want_slots() {
     let mut bench = Bench::new(64);
-    bench.rooms.strangers = (1..=40).map(|id| format!("s{id}")).collect();
+    bench.rooms.slow_start = (1..=40).map(|id| format!("s{id}")).collect();
     bench.add((1..=40).map(|id| row(id, &format!("s{id}"))).chain([row(100, "known")]));
     assert_eq!(bench.take(64).len(), 9, "eight of them");
-    assert_eq!(bench.schedule.waiting().why[&WhyNot::Strangers], 32);
+    assert_eq!(bench.schedule.waiting().why[&WhyNot::SlowStart], 32);
 }
 
 #[test]
-fn strangers_have_a_third_of_their_slots_at_once_while_nobody_else_wants_them() {
+fn destinations_in_slow_start_have_a_third_of_their_slots_at_once_while_nobody_else_wants_them() {
     let mut bench = Bench::new(64);
-    bench.rooms.strangers = (1..=80).map(|id| format!("s{id}")).collect();
+    bench.rooms.slow_start = (1..=80).map(|id| format!("s{id}")).collect();
     bench.add((1..=80).map(|id| row(id, &format!("s{id}"))));
     assert_eq!(bench.take(64).len(), 18);
 }
 
 #[test]
-fn silent_strangers_keep_no_new_one_waiting_for_more_than_two_seconds() {
+fn silent_destinations_in_slow_start_keep_no_new_one_waiting_for_more_than_two_seconds() {
     const TIMEOUT: Duration = Duration::from_secs(10);
     // And a step of this clock.
     const LONGEST: Duration = Duration::from_millis(2_100);
     for (slots, others) in [(32, false), (256, false), (64, true)] {
         let mut bench = Bench::of(Capacity { slots, bytes: 1 << 30, headers: 20_000 });
         let silent = 1..=1_000_i64;
-        bench.rooms.strangers = (1..=1_200).map(|id| format!("s{id}")).collect();
+        bench.rooms.slow_start = (1..=1_200).map(|id| format!("s{id}")).collect();
         bench.add(silent.clone().map(|id| row(id, &format!("s{id}"))));
         let (mut began, mut waits) = (BTreeMap::<i64, Instant>::new(), BTreeMap::new());
         for tenth in 0..400 {
@@ -339,15 +339,15 @@ fn silent_strangers_keep_no_new_one_waiting_for_more_than_two_seconds() {
 }
 
 #[test]
-fn a_silent_stranger_gives_its_place_up_after_a_second_and_keeps_its_slot() {
+fn a_silent_destination_in_slow_start_gives_its_place_up_after_a_second_and_keeps_its_slot() {
     let mut bench = Bench::new(64);
-    bench.rooms.strangers = (1..=100).map(|id| format!("s{id}")).collect();
+    bench.rooms.slow_start = (1..=100).map(|id| format!("s{id}")).collect();
     bench.add((1..=100).map(|id| row(id, &format!("s{id}"))));
     let mut in_flight = Vec::new();
     for second in 0..6 {
         bench.add([row(1000 + second, "known")]);
         let batch = bench.take(64);
-        in_flight.push(bench.schedule.waiting().strangers_in_flight);
+        in_flight.push(bench.schedule.waiting().slow_start_in_flight);
         bench.finish(batch.into_iter().filter(|id| *id >= 1000));
         bench.now += Duration::from_secs(1);
     }
@@ -355,9 +355,9 @@ fn a_silent_stranger_gives_its_place_up_after_a_second_and_keeps_its_slot() {
 }
 
 #[test]
-fn a_new_stranger_is_tried_before_most_of_those_that_wait() {
+fn a_new_destination_in_slow_start_is_tried_before_most_of_those_that_wait() {
     let mut bench = Bench::new(64);
-    bench.rooms.strangers = (1..=1000).map(|id| format!("s{id}")).collect();
+    bench.rooms.slow_start = (1..=1000).map(|id| format!("s{id}")).collect();
     bench.add([row(5000, "known")]);
     bench.add((1..1000).map(|id| row(id, &format!("s{id}"))));
     bench.take(64);
@@ -367,9 +367,9 @@ fn a_new_stranger_is_tried_before_most_of_those_that_wait() {
 }
 
 #[test]
-fn a_new_stranger_is_tried_before_those_that_failed_and_come_again() {
+fn a_new_destination_in_slow_start_is_tried_before_those_that_failed_and_come_again() {
     let mut bench = Bench::new(64);
-    bench.rooms.strangers = (1..=1000).map(|id| format!("s{id}")).collect();
+    bench.rooms.slow_start = (1..=1000).map(|id| format!("s{id}")).collect();
     let tried = (2..=1000).map(|id| Header { revision: Revision(1), ..row(id, &format!("s{id}")) });
     let (before, behind): (Vec<_>, Vec<_>) = tried.partition(|header| header.id.0 <= 500);
     bench.add([row(5000, "known")].into_iter().chain(before).chain([row(1, "s1")]).chain(behind));
@@ -377,14 +377,14 @@ fn a_new_stranger_is_tried_before_those_that_failed_and_come_again() {
 }
 
 #[test]
-fn a_stranger_that_answers_takes_turns_with_others_at_once() {
+fn a_destination_in_slow_start_that_answers_takes_turns_with_others_at_once() {
     let mut bench = Bench::new(64);
-    bench.rooms.strangers = (1..=40).map(|id| format!("s{id}")).chain(["good".to_owned()]).collect();
+    bench.rooms.slow_start = (1..=40).map(|id| format!("s{id}")).chain(["good".to_owned()]).collect();
     bench.add((1..=10).map(|id| row(id, "good")).chain([row(99, "known")]));
     bench.add((101..=140).map(|id| row(id, &format!("s{}", id - 100))));
     let batch = bench.take(64);
     assert!(batch.contains(&1));
-    bench.rooms.strangers.remove("good");
+    bench.rooms.slow_start.remove("good");
     bench.finish([1]);
     assert_eq!(
         bench.take(64).iter().filter(|id| **id <= 10).count(),
@@ -393,17 +393,17 @@ fn a_stranger_that_answers_takes_turns_with_others_at_once() {
 }
 
 #[test]
-fn strangers_have_their_turns_however_many_others_wait() {
+fn destinations_in_slow_start_have_their_turns_however_many_others_wait() {
     let mut bench = Bench::new(64);
-    bench.rooms.strangers.insert("new".to_owned());
+    bench.rooms.slow_start.insert("new".to_owned());
     bench.add((1..=500).map(|id| row(id, &format!("t{}", id % 20))).chain([row(1000, "new")]));
     assert!(bench.take(40).contains(&1000));
 }
 
 #[test]
-fn strangers_have_a_part_of_the_buffer_and_those_never_tried_a_larger_one() {
+fn destinations_in_slow_start_have_a_part_of_the_buffer_and_those_never_tried_a_larger_one() {
     let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 160 });
-    bench.rooms.strangers = (1..=400).map(|id| format!("s{id}")).collect();
+    bench.rooms.slow_start = (1..=400).map(|id| format!("s{id}")).collect();
     let added = bench.add((1..=100).map(|id| row(id, &format!("s{id}"))));
     assert_eq!((added.new, added.passed_over), (40, 60));
     assert!(bench.schedule.take_skipped() && !bench.schedule.take_skipped());
@@ -417,10 +417,10 @@ fn strangers_have_a_part_of_the_buffer_and_those_never_tried_a_larger_one() {
 }
 
 #[test]
-fn a_stranger_that_takes_nothing_is_left_in_the_database_until_it_opens() {
+fn a_destination_in_slow_start_that_takes_nothing_is_left_in_the_database_until_it_opens() {
     let mut bench = Bench::new(64);
     let opens = bench.now + Duration::from_secs(7);
-    bench.rooms.strangers.insert("down".to_owned());
+    bench.rooms.slow_start.insert("down".to_owned());
     bench.rooms.closed.insert("down".to_owned(), Some(opens));
     assert_eq!(bench.add([row(1, "down")]).passed_over, 1);
     bench.take(64);
@@ -723,9 +723,9 @@ fn keyed_rows_of_one_destination_leave_places_for_others() {
 }
 
 #[test]
-fn keyed_rows_find_a_place_however_many_strangers_of_their_tenant_wait() {
+fn keyed_rows_find_a_place_however_many_slow_start_of_their_tenant_wait() {
     let mut bench = Bench::of(Capacity { slots: 8, bytes: 1 << 20, headers: 160 });
-    bench.rooms.strangers = (1..=80).map(|id| format!("s{id}")).collect();
+    bench.rooms.slow_start = (1..=80).map(|id| format!("s{id}")).collect();
     let step: Vec<_> = (1..=80).map(|id| row_to(id, "a", &format!("s{id}"))).collect();
     assert_eq!(bench.schedule.add_lanes(&step, 100, &mut bench.rooms, bench.now).new, 80);
     assert_eq!(bench.heads([keyed(100, "a", "k")]).new, 1);
@@ -739,9 +739,9 @@ fn keyed_rows_of_many_lanes_leave_places_for_rows_without_a_key() {
 }
 
 #[test]
-fn a_large_message_of_a_stranger_goes_however_many_small_ones_do() {
+fn a_large_message_of_a_destination_in_slow_start_goes_however_many_small_ones_do() {
     let mut bench = Bench::of(Capacity { slots: 64, bytes: 1600, headers: 100 });
-    bench.rooms.strangers = (1..=100).map(|id| format!("s{id}")).collect();
+    bench.rooms.slow_start = (1..=100).map(|id| format!("s{id}")).collect();
     let small = |id: i64| Header { bytes: 50, ..row(id, &format!("s{id}")) };
     bench.add([small(1)]);
     bench.take(64);
@@ -755,9 +755,9 @@ fn a_large_message_of_a_stranger_goes_however_many_small_ones_do() {
 }
 
 #[test]
-fn a_stranger_that_waits_for_bytes_keeps_them_while_it_waits_for_its_place_in_the_budget() {
+fn a_destination_in_slow_start_that_waits_for_bytes_keeps_them_while_it_waits_for_its_place_in_the_budget() {
     let mut bench = Bench::of(Capacity { slots: 64, bytes: 1000, headers: 100 });
-    bench.rooms.strangers = ["s1", "s2"].map(str::to_owned).into();
+    bench.rooms.slow_start = ["s1", "s2"].map(str::to_owned).into();
     bench.rooms.budget = 1;
     let of = |id, tenant, bytes| Header { bytes, ..row(id, tenant) };
     bench.add([of(10, "a", 500), of(11, "b", 400)]);
@@ -780,9 +780,9 @@ fn a_stranger_that_waits_for_bytes_keeps_them_while_it_waits_for_its_place_in_th
 }
 
 #[test]
-fn a_stranger_whose_message_is_too_large_for_now_holds_up_no_smaller_one() {
+fn a_destination_in_slow_start_whose_message_is_too_large_for_now_holds_up_no_smaller_one() {
     let mut bench = Bench::of(Capacity { slots: 64, bytes: 1600, headers: 100 });
-    bench.rooms.strangers = (1..=4).map(|id| format!("s{id}")).collect();
+    bench.rooms.slow_start = (1..=4).map(|id| format!("s{id}")).collect();
     let of = |id, bytes| Header { bytes, ..row(id, &format!("s{id}")) };
     bench.add([of(1, 120)]);
     bench.take(64);
@@ -815,9 +815,9 @@ fn slots_that_were_kept_for_others_are_taken_as_soon_as_nobody_else_wants_them()
 }
 
 #[test]
-fn strangers_get_more_slots_as_soon_as_nobody_else_wants_them() {
+fn destinations_in_slow_start_get_more_slots_as_soon_as_nobody_else_wants_them() {
     let mut bench = Bench::new(64);
-    bench.rooms.strangers = (1..=80).map(|id| format!("s{id}")).collect();
+    bench.rooms.slow_start = (1..=80).map(|id| format!("s{id}")).collect();
     bench.add([row(100, "known")]);
     bench.take(64);
     let began = bench.now;

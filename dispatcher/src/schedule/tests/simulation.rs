@@ -1,5 +1,5 @@
-//! A poller in miniature with the schedule, and an outbox in memory. Looks, claims, answers and marks overlap as a seed says, while
-//! rows are committed, cancelled and edited, receivers fail, and terms change.
+//! A poller in miniature with the schedule, and an outbox in memory. Looks, claims, answers and marks overlap as a seed says,
+//! while rows are committed, cancelled and edited, receivers fail, and terms change.
 //!
 //! `SCHEDULE_SEEDS=100000 cargo test -p outbox-dispatcher --lib simulation` runs more seeds, and `SCHEDULE_SEED=7` one.
 
@@ -107,11 +107,11 @@ impl Rooms for Receivers {
         }
     }
 
-    fn is_stranger(&mut self, destination: &str) -> bool {
+    fn in_slow_start(&mut self, destination: &str) -> bool {
         !self.answered.contains(destination)
     }
 
-    fn budget_of_strangers(&mut self) -> usize {
+    fn budget_of_slow_start(&mut self) -> usize {
         2
     }
 

@@ -1,11 +1,11 @@
-//! How many messages strangers have in flight, all together. A stranger is a destination that has never answered.
+//! How many messages destinations in slow start have in flight, all together: those that have never answered.
 //!
-//! Strangers never hold more than their slots: a half of all while others want some, or their budget where that is more, and
-//! else all but an eighth. Their budget is how many may go beside each other. While more wait than have a place in the budget,
-//! a message that got no answer for [`PATIENCE`] gives its place up. It stays on the wire, and holds its slot. Where some do
-//! so, the budget is a third of the slots that are left, and one at least. So silent strangers take ever fewer slots each
-//! second, and before they have all, the first of them have timed out. The newest stranger that was never tried goes with every
-//! other pick: with 32 slots or more and a timeout of 10 s, it waits for two seconds at most.
+//! They never hold more than their slots: a half of all while others want some, or their budget where that
+//! is more, and else all but an eighth. Their budget is how many may go beside each other. While more wait than have a place in
+//! the budget, a message that got no answer for [`PATIENCE`] gives its place up. It stays on the wire, and holds its slot. Where
+//! some do so, the budget is a third of the slots that are left, and one at least. So silent destinations in slow start take ever
+//! fewer slots each second, and before they have all, the first of them have timed out. The newest destination in slow start that
+//! was never tried goes with every other pick: with 32 slots or more and a timeout of 10 s, it waits for two seconds at most.
 //!
 //! That second counts from the choice: claiming, connecting and waiting for the answer are all part of it. Nobody says before the
 //! answer whether a connection is open, so connecting does not count apart. One that is never open holds no place longer either.
@@ -19,15 +19,15 @@ use tokio::time::Instant;
 
 use super::rooms::Capacity;
 
-/// How long a silent stranger keeps its place in the budget while others wait for it.
+/// How long a silent destination in slow start keeps its place in the budget while others wait for it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long after the last message to a destination that answers slots count as wanted by others.
 const WANTED: Duration = Duration::from_secs(1);
 
-/// What strangers have in flight.
+/// What destinations in slow start have in flight.
 #[derive(Debug, Default)]
-pub(super) struct Strangers {
+pub(super) struct SlowStart {
     /// Messages with a place in the budget, and since when they are in flight.
     placed: BTreeSet<(Instant, MessageId)>,
     pub(super) in_flight: usize,
@@ -38,7 +38,7 @@ pub(super) struct Strangers {
     others: Option<Instant>,
 }
 
-impl Strangers {
+impl SlowStart {
     /// Notes that others want slots.
     pub(super) fn others_want(&mut self, now: Instant) {
         self.others = Some(now);
@@ -57,13 +57,13 @@ impl Strangers {
         budget.saturating_sub(self.placed.len()).min(all.saturating_sub(self.in_flight))
     }
 
-    /// Whether a message of theirs has a place beside their other bytes. They have an eighth of all, and one large message: so the
-    /// large wait for no small ones, and these not for them.
+    /// Whether a message of theirs has a place beside their other bytes. They have an eighth of all, and one large message: so
+    /// the large wait for no small ones, and these not for them.
     pub(super) fn fits(&self, capacity: &Capacity, bytes: u64) -> bool {
         if is_large(capacity, bytes) { self.large == 0 } else { self.bytes <= capacity.bytes / 16 }
     }
 
-    /// A message for a stranger goes.
+    /// A message for a destination in slow start goes.
     pub(super) fn begin(&mut self, capacity: &Capacity, header: &Header, now: Instant) {
         self.placed.insert((now, header.id));
         self.in_flight += 1;
@@ -74,7 +74,7 @@ impl Strangers {
         }
     }
 
-    /// A message for a stranger that went then has left flight.
+    /// A message for a destination in slow start that went then has left flight.
     pub(super) fn end(&mut self, capacity: &Capacity, header: &Header, since: Instant) {
         self.placed.remove(&(since, header.id));
         self.in_flight -= 1;
