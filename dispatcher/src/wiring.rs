@@ -38,8 +38,8 @@ pub fn lease_link(config: &Config) -> Option<RedisLink> {
     }
 }
 
-/// The hints of applications, by the settings, for the outbox `outbox_id`. None: only the poller itself takes hints.
-pub fn hints(config: &Config, outbox_id: &str) -> anyhow::Result<Option<Arc<dyn Hints>>> {
+/// The wake-ups of applications, by the settings, for the outbox `outbox_id`. None: only the poller itself takes wake-ups.
+pub fn wake_ups(config: &Config, outbox_id: &str) -> anyhow::Result<Option<Arc<dyn Hints>>> {
     Ok(match (config.dispatch.wakeup, &config.lease.provider) {
         (Wakeup::Redis, LeaseProvider::Redis { url, tls_ca }) => {
             Some(Arc::new(RedisHints::new(url.expose(), tls_ca, outbox_id, config.lease.ttl)?))

@@ -26,7 +26,7 @@ use outbox_dispatcher::wiring;
 /// Messages that are enqueued before it is said how far it is.
 const BATCH: usize = 1_000;
 
-/// The longest wait for the lease store to take a hint.
+/// The longest wait for the lease store to take a wake-up.
 const HINT_LIMIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
@@ -136,12 +136,12 @@ pub(super) async fn enqueue(config: Config, args: EnqueueArgs) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// Gives a hint where the settings say that the poller listens for one. The messages are committed by now, so a failure
+/// Gives a wake-up where the settings say that the poller listens for one. The messages are committed by now, so a failure
 /// is only a warning.
 async fn wake_poller(config: &Config, outbox: &Meta) {
     let given = async {
-        if let Some(hints) = wiring::hints(config, &outbox.outbox_id.to_string())? {
-            tokio::time::timeout(HINT_LIMIT, hints.give())
+        if let Some(wake_ups) = wiring::wake_ups(config, &outbox.outbox_id.to_string())? {
+            tokio::time::timeout(HINT_LIMIT, wake_ups.give())
                 .await
                 .context("the lease store did not answer in time")??;
         }

@@ -38,8 +38,8 @@ use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::operations::OperationsCarrier;
 use outbox_dispatcher::poller::assemble::{Parts, Settings};
 use outbox_dispatcher::poller::handle::Handle;
-use outbox_dispatcher::poller::hints::HintSource;
 use outbox_dispatcher::poller::poll::{Dispatcher, Drained, LoopSettings};
+use outbox_dispatcher::poller::wake_ups::WakeUpSource;
 use outbox_dispatcher::reloadable::Reloadable;
 use outbox_dispatcher::telemetry::Telemetry;
 use outbox_dispatcher::term::clock::BootClock;
@@ -50,7 +50,7 @@ use outbox_dispatcher::wiring;
 ///
 /// The loop (terms and claims), marks and settling have one each. So have the deferral worker, the division
 /// of the ordering keys, and the removal of old rows. The replica's row uses any of them, twice a minute. On PostgreSQL
-/// the loop and the hints have connections of their own beside the pool, so one in the pool is to spare.
+/// the loop and the wake-ups have connections of their own beside the pool, so one in the pool is to spare.
 ///
 /// Of the other pool, the report of the database on itself, the causes of `/readyz`, and the same causes for OTLP have one
 /// each. The admin API has the rest. docs/settings.md gives the total.
@@ -128,7 +128,7 @@ async fn dispatch(
     let lease = Arc::new(LeaseHealth::new(lease));
     warn_of_what_is_in_the_clear(&config, &alerts);
     tokio::spawn(session::warn_of_the_lease(lease.clone()));
-    let hints = wiring::hints(&config, &outbox_id)?;
+    let wake_ups = wiring::wake_ups(&config, &outbox_id)?;
     let channels = wiring::channels(&config, listening_on)?;
     let store = Arc::new(StoreHealth::new(store));
     let configured = Reloadable::new(Configured::of(&config));
@@ -146,7 +146,7 @@ async fn dispatch(
         clock: Arc::new(BootClock),
         metrics: metrics.clone(),
         retention: Some((database.pruning(), retention.clone())),
-        hints: hint_source(config.dispatch.wakeup, store.clone(), hints.clone()),
+        wake_ups: wake_up_source(config.dispatch.wakeup, store.clone(), wake_ups.clone()),
         wire: wire.clone(),
         settings: numbers(&config, args),
     });
@@ -178,7 +178,7 @@ async fn dispatch(
         started: Arc::new(config),
         configured,
         retention,
-        wake_endpoint: WakeEndpoint::new(handle.listener(), hints),
+        wake_endpoint: WakeEndpoint::new(handle.listener(), wake_ups),
         checks: Checks::default(),
         schedule: handle.schedule(),
     };
@@ -282,11 +282,11 @@ fn operations(api_state: &ApiState, handle: &Handle) -> OperationsCarrier {
     OperationsCarrier { operations: Arc::new(api_state.database.clone()), terms: handle.terms() }
 }
 
-/// Where hints come from.
-fn hint_source(wakeup: Wakeup, store: Arc<dyn Store>, hints: Option<Arc<dyn Hints>>) -> Option<HintSource> {
+/// Where wake-ups come from.
+fn wake_up_source(wakeup: Wakeup, store: Arc<dyn Store>, wake_ups: Option<Arc<dyn Hints>>) -> Option<WakeUpSource> {
     match wakeup {
-        Wakeup::Notify => Some(HintSource::Database(store)),
-        Wakeup::Redis => hints.map(HintSource::Applications),
+        Wakeup::Notify => Some(WakeUpSource::Database(store)),
+        Wakeup::Redis => wake_ups.map(WakeUpSource::Applications),
         Wakeup::Off => None,
     }
 }
@@ -395,9 +395,9 @@ fn numbers(config: &Config, args: &RunArgs) -> Settings {
         max_bytes: dispatch.max_bytes,
         run: LoopSettings {
             drain_timeout: dispatch.drain_timeout,
-            // A poll locks the file of SQLite. So on SQLite a hint ends the wait, but the poller does not poll more
-            // often for hints.
-            hinted: dispatch.wakeup != Wakeup::Off && config.database.dialect != Dialect::Sqlite,
+            // A poll locks the file of SQLite. So on SQLite a wake-up ends the wait, but the poller does not poll more
+            // often for wake-ups.
+            expects_wake_ups: dispatch.wakeup != Wakeup::Off && config.database.dialect != Dialect::Sqlite,
             until_empty: args.until_empty,
         },
     }

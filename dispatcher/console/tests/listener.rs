@@ -21,8 +21,8 @@ use outbox_console::health::vitals::{ChannelVitals, Vitals, VitalsCache, VitalsS
 use outbox_console::wake_endpoint::WakeEndpoint;
 use outbox_dispatcher::destinations::DestinationsNow;
 use outbox_dispatcher::metrics::{Metrics, Name};
-use outbox_dispatcher::poller::hints::HintListener;
 use outbox_dispatcher::poller::schedule_now::ScheduleNow;
+use outbox_dispatcher::poller::wake_ups::WakeUpListener;
 use outbox_dispatcher::reloadable::Reloadable;
 use outbox_dispatcher::telemetry::{self, LogFormat, Settings};
 use outbox_store::{ConnectOptions, Shard};
@@ -128,7 +128,7 @@ async fn api_state() -> ApiState {
         config: Reloadable::new(config),
         configured: Reloadable::new(Configured { channels: BTreeMap::new(), lease }),
         retention: Reloadable::new(outbox_store::Retention::default()),
-        wake_endpoint: WakeEndpoint::new(Arc::new(HintListener::new(Arc::default())), None),
+        wake_endpoint: WakeEndpoint::new(Arc::new(WakeUpListener::new(Arc::default())), None),
         checks: Checks::default(),
         schedule: ScheduleNow::default(),
     }

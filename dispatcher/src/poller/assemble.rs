@@ -13,7 +13,6 @@ use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
 use crate::poller::handle::Handle;
-use crate::poller::hints::{HintListener, HintSource};
 use crate::poller::intake::{Intake, UnderWay};
 use crate::poller::mark::Marker;
 use crate::poller::marker_health::MarkerHealth;
@@ -24,6 +23,7 @@ use crate::poller::quarantine::Quarantine;
 use crate::poller::schedule_now::ScheduleNow;
 use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
+use crate::poller::wake_ups::{WakeUpListener, WakeUpSource};
 use crate::reloadable::Reloadable;
 use crate::retention::Pruner;
 use crate::schedule::Capacity;
@@ -58,8 +58,8 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// Removes old rows, by this retention. None: nothing is removed.
     pub retention: Option<(Arc<dyn Pruning>, Reloadable<Retention>)>,
-    /// The source of hints. None: there are no hints.
-    pub hints: Option<HintSource>,
+    /// The source of wake-ups. None: there are no wake-ups.
+    pub wake_ups: Option<WakeUpSource>,
     /// Where attempts are made.
     pub wire: runtime::Handle,
     /// Its numbers.
@@ -96,7 +96,7 @@ impl Dispatcher {
             clock,
             metrics,
             retention,
-            hints,
+            wake_ups,
             wire,
             settings,
         } = parts;
@@ -107,7 +107,7 @@ impl Dispatcher {
         let (wakeup, in_flight) = (Arc::new(Notify::new()), Arc::new(InFlight::new(slots)));
         let destinations = Arc::new(Destinations::new(slots, settings.max_bytes, channels.limits()));
         let channels = Reloadable::new(channels);
-        let listener = Arc::new(HintListener::new(wakeup.clone()));
+        let listener = Arc::new(WakeUpListener::new(wakeup.clone()));
         let marker_health = Arc::new(MarkerHealth::new(settings.lease_ttl));
         let (led, quarantine) =
             (watch::Sender::default(), Arc::new(Quarantine::new(in_flight.clone(), wakeup.clone())));
@@ -145,7 +145,7 @@ impl Dispatcher {
             channels: channels.clone(),
             destinations: destinations.clone(),
             wakeup: wakeup.clone(),
-            poll_backoff: PollBackoff::new(settings.run.hinted, listener),
+            poll_backoff: PollBackoff::new(settings.run.expects_wake_ups, listener),
             size: Arc::new(Measure::new(settings.lease_ttl)),
             marker_health: marker_health.clone(),
             poll_interval: settings.poll_interval,
@@ -182,7 +182,7 @@ impl Dispatcher {
                 unanswered: parking_lot::Mutex::default(),
             }),
             intake: Box::new(intake),
-            hints,
+            wake_ups,
             sender: Arc::new(Sender { destinations: destinations.clone(), marks, metrics }),
             deferral_worker: Arc::new(DeferralWorker {
                 store: destination_store,

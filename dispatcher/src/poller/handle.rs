@@ -8,9 +8,9 @@ use crate::destinations::{Destinations, DestinationsNow};
 use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
-use crate::poller::hints::HintListener;
 use crate::poller::marker_health::MarkerHealth;
 use crate::poller::schedule_now::ScheduleNow;
+use crate::poller::wake_ups::WakeUpListener;
 use crate::reloadable::Reloadable;
 use crate::term::Term;
 use crate::term::pulse::Pulse;
@@ -22,7 +22,7 @@ pub struct Handle {
     pub(super) destinations: Arc<Destinations>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) wakeup: Arc<Notify>,
-    pub(super) listener: Arc<HintListener>,
+    pub(super) listener: Arc<WakeUpListener>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) marker_health: Arc<MarkerHealth>,
     pub(super) led: watch::Sender<Option<Arc<Term>>>,
@@ -40,8 +40,8 @@ impl Handle {
         self.wakeup.notify_one();
     }
 
-    /// Takes the hints that the process itself is given.
-    pub fn listener(&self) -> Arc<HintListener> {
+    /// Takes the wake-ups that the process itself is given.
+    pub fn listener(&self) -> Arc<WakeUpListener> {
         self.listener.clone()
     }
 

@@ -4,7 +4,6 @@
 pub mod assemble;
 pub mod claim;
 pub mod handle;
-pub mod hints;
 pub(crate) mod intake;
 pub(crate) mod looks;
 pub(crate) mod mark;
@@ -17,5 +16,6 @@ pub mod schedule_now;
 pub(crate) mod send;
 pub(crate) mod settling;
 pub(crate) mod verdict;
+pub mod wake_ups;
 
 pub use crate::channels;

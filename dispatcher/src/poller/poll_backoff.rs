@@ -1,19 +1,19 @@
-//! How soon the poller looks again when no hint comes, and whether it wants hints.
+//! How soon the poller looks again when no wake-up comes, and whether it wants wake-ups.
 //!
-//! On PostgreSQL, a commit that gives a hint waits for every other commit that gives one. So hints are for a poller
+//! On PostgreSQL, a commit that gives a wake-up waits for every other commit that gives one. So wake-ups are for a poller
 //! that is idle. A poller that has just found rows looks again by itself, soon at first and then ever later. It asks
-//! for hints once it has found nothing for a moment. It goes on looking by itself, since a transaction that saw it
+//! for wake-ups once it has found nothing for a moment. It goes on looking by itself, since a transaction that saw it
 //! active may commit after it became idle. The message of that transaction waits about three times as long as the
 //! transaction took.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::poller::hints::HintListener;
+use crate::poller::wake_ups::WakeUpListener;
 
-/// The wait after the first poll that finds nothing, with hints and without, and the factor by which it grows with each
+/// The wait after the first poll that finds nothing, with wake-ups and without, and the factor by which it grows with each
 /// further poll.
-const SOON_IF_HINTED: Duration = Duration::from_micros(250);
+const SOON_IF_WOKEN: Duration = Duration::from_micros(250);
 const SOON: Duration = Duration::from_millis(1);
 const GROWTH: u32 = 4;
 
@@ -23,17 +23,17 @@ const IDLE_FROM: Duration = Duration::from_millis(16);
 /// How soon the poller looks again. The loop alone has it, and shows by its listener whether it is idle.
 #[derive(Debug)]
 pub(crate) struct PollBackoff {
-    /// Whether the poller counts on hints. If so, it polls sooner again. Not on SQLite, where a poll locks the file.
-    hinted: bool,
+    /// Whether the poller counts on wake-ups. If so, it polls sooner again. Not on SQLite, where a poll locks the file.
+    expects_wake_ups: bool,
     /// Polls in a row that found nothing.
     in_vain: u32,
-    listener: Arc<HintListener>,
+    listener: Arc<WakeUpListener>,
 }
 
 impl PollBackoff {
-    /// That of a poller who counts on hints, or does not. `listener` takes them.
-    pub(crate) fn new(hinted: bool, listener: Arc<HintListener>) -> Self {
-        Self { hinted, in_vain: 0, listener }
+    /// That of a poller who counts on wake-ups, or does not. `listener` takes them.
+    pub(crate) fn new(expects_wake_ups: bool, listener: Arc<WakeUpListener>) -> Self {
+        Self { expects_wake_ups, in_vain: 0, listener }
     }
 
     /// Notes that this replica polls from now on.
@@ -53,9 +53,9 @@ impl PollBackoff {
         self.listener.set_idle(false);
     }
 
-    /// A poll left nothing. Returns how long to wait for a hint until the next.
+    /// A poll left nothing. Returns how long to wait for a wake-up until the next.
     pub(crate) fn found_nothing(&mut self) -> Duration {
-        let soon = if self.hinted { SOON_IF_HINTED } else { SOON };
+        let soon = if self.expects_wake_ups { SOON_IF_WOKEN } else { SOON };
         let wait = soon.saturating_mul(GROWTH.saturating_pow(self.in_vain));
         self.in_vain = self.in_vain.saturating_add(1);
         self.listener.set_idle(wait >= IDLE_FROM);
@@ -70,27 +70,27 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_hint_wakes_a_poller_that_is_idle_and_none_that_is_active() {
+    async fn a_wake_up_wakes_a_poller_that_is_idle_and_none_that_is_active() {
         let wakeup = Arc::<Notify>::default();
-        let listener = Arc::new(HintListener::new(wakeup.clone()));
+        let listener = Arc::new(WakeUpListener::new(wakeup.clone()));
         let mut backoff = PollBackoff::new(true, listener.clone());
-        assert!(!listener.hint(), "this replica does not poll");
+        assert!(!listener.wake(), "this replica does not poll");
         backoff.begin();
         let woken = async || tokio::time::timeout(IDLE_FROM, wakeup.notified()).await.is_ok();
-        assert!(listener.hint() && !woken().await, "it is active");
+        assert!(listener.wake() && !woken().await, "it is active");
         while backoff.found_nothing() < IDLE_FROM {}
-        assert!(listener.hint() && woken().await, "it is idle");
+        assert!(listener.wake() && woken().await, "it is idle");
         backoff.reset();
-        assert!(listener.hint() && !woken().await, "it has found something");
+        assert!(listener.wake() && !woken().await, "it has found something");
         backoff.leave();
-        assert!(!listener.hint(), "its term is over");
+        assert!(!listener.wake(), "its term is over");
     }
 
     #[test]
-    fn a_poller_that_finds_nothing_looks_ever_later_and_then_wants_hints() {
-        for (hinted, soon) in [(true, SOON_IF_HINTED), (false, SOON)] {
-            let listener = Arc::new(HintListener::new(Arc::default()));
-            let mut backoff = PollBackoff::new(hinted, listener.clone());
+    fn a_poller_that_finds_nothing_looks_ever_later_and_then_wants_wake_ups() {
+        for (expects_wake_ups, soon) in [(true, SOON_IF_WOKEN), (false, SOON)] {
+            let listener = Arc::new(WakeUpListener::new(Arc::default()));
+            let mut backoff = PollBackoff::new(expects_wake_ups, listener.clone());
             let mut expected = soon;
             while expected < IDLE_FROM {
                 assert_eq!(backoff.found_nothing(), expected);

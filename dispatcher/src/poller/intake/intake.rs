@@ -208,7 +208,7 @@ impl Intake {
                     }
                 }
                 Some(question) = self.questions.recv() => question(&self.schedule),
-                () = self.wakeup.notified(), if is_on => self.now.looks.hinted(),
+                () = self.wakeup.notified(), if is_on => self.now.looks.woken(),
                 () = self.in_flight.finishes(), if waits => {}
                 () = self.destinations.stirs(), if waits => {}
                 () = tokio::time::sleep_until(soon), if is_on => {}
@@ -252,7 +252,7 @@ impl Intake {
             self.schedule.free(self.now.held.difference(&held).copied());
             self.schedule.hold(held.difference(&self.now.held).copied());
             self.now.held = held;
-            self.now.looks.hinted();
+            self.now.looks.woken();
         }
     }
 

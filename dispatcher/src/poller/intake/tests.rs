@@ -4,7 +4,7 @@ use outbox_store::{Epoch, Header, Lane, Revision};
 
 use super::*;
 use crate::fixtures::{SteppedClock, TermStore, metrics, term_of};
-use crate::poller::hints::HintListener;
+use crate::poller::wake_ups::WakeUpListener;
 use crate::schedule::Capacity;
 use crate::term::clock::Clock;
 
@@ -21,7 +21,7 @@ fn intake() -> Intake {
         in_flight,
         channels: Reloadable::new(Channels::new([crate::fixtures::channel(Arc::new(Nobody))])),
         destinations: Arc::new(Destinations::new(8, 1_000, std::collections::HashMap::new())),
-        poll_backoff: PollBackoff::new(false, Arc::new(HintListener::new(wakeup.clone()))),
+        poll_backoff: PollBackoff::new(false, Arc::new(WakeUpListener::new(wakeup.clone()))),
         wakeup,
         size: Arc::new(Measure::new(TTL)),
         marker_health: Arc::new(MarkerHealth::new(TTL)),

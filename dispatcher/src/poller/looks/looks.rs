@@ -184,7 +184,7 @@ impl Default for Looks {
 
 impl Looks {
     /// There may be something new.
-    pub(crate) fn hinted(&mut self) {
+    pub(crate) fn woken(&mut self) {
         self.at = Instant::now();
         (self.keys.rests_until, self.keys_rest) = (self.at, KEYS_AGAIN);
     }
@@ -438,7 +438,7 @@ mod tests {
         assert_eq!(behind(&looks.due(Instant::now(), true)), Some(WalkStart::behind(0, last, last)));
         looks.looked(page(WalkStart::default(), [5]), 0, QUICK, Duration::from_secs(1));
         assert_eq!(behind(&looks.due(Instant::now(), true)), None, "it waits");
-        looks.hinted();
+        looks.woken();
         assert!(behind(&looks.due(Instant::now(), true)).is_some());
     }
 
@@ -495,7 +495,7 @@ mod tests {
         assert_eq!(rests, [1, 2, 4, 8].map(|times| KEYS_AGAIN * times));
         (0..20).for_each(|_| looks.stepped_along_keys(None, false));
         assert_eq!(looks.next_at(true) - Instant::now(), KEYS_LONGEST);
-        looks.hinted();
+        looks.woken();
         assert_eq!(looks.next_at(true), Instant::now());
     }
 

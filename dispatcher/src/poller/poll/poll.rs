@@ -13,10 +13,10 @@ use crate::fault_point::{self, Point};
 use crate::in_flight::InFlight;
 use crate::poller::claim::Batch;
 use crate::poller::handle::Handle;
-use crate::poller::hints::HintSource;
 use crate::poller::intake::{Intake, Polled};
 use crate::poller::send::Sender;
 use crate::poller::settling::Settling;
+use crate::poller::wake_ups::WakeUpSource;
 use crate::retention::Pruner;
 use crate::term::Term;
 use crate::term::leadership::Leadership;
@@ -32,8 +32,8 @@ pub struct Dispatcher {
     pub(crate) settling: Arc<Settling>,
     pub(crate) deferral_worker: Arc<DeferralWorker>,
     pub(crate) intake: Box<Intake>,
-    /// The hints that are listened to beside the polls. None: there are no hints.
-    pub(crate) hints: Option<HintSource>,
+    /// The wake-ups that are listened to beside the polls. None: there are no wake-ups.
+    pub(crate) wake_ups: Option<WakeUpSource>,
     pub(crate) sender: Arc<Sender>,
     pub(crate) in_flight: Arc<InFlight>,
     /// Where attempts are made, apart from the loop.
@@ -49,8 +49,8 @@ pub struct Dispatcher {
 pub struct LoopSettings {
     /// The longest time, once asked to stop, for the hand-over and for the messages in flight.
     pub drain_timeout: Duration,
-    /// Whether the poller counts on hints. It then polls sooner after a poll that found rows.
-    pub hinted: bool,
+    /// Whether the poller counts on wake-ups. It then polls sooner after a poll that found rows.
+    pub expects_wake_ups: bool,
     /// Whether to stop once no row is due, in flight or in doubt.
     pub until_empty: bool,
 }
@@ -139,18 +139,18 @@ impl Dispatcher {
         });
     }
 
-    /// Turns the database's hints into wake-ups. The database gives hints while a poller wants them, so every replica
+    /// Passes the wake-ups of the database on. The database gives wake-ups while a poller wants them, so every replica
     /// may listen.
     fn listen_while(&self, shutdown: &CancellationToken) {
-        if let Some(source @ HintSource::Database(_)) = &self.hints {
+        if let Some(source @ WakeUpSource::Database(_)) = &self.wake_ups {
             let listening = self.handle.listener().listen(source.clone());
             tokio::spawn(shutdown.clone().run_until_cancelled_owned(listening));
         }
     }
 
-    /// Turns the hints of applications into wake-ups. Only the poller listens for them.
+    /// Passes the wake-ups of applications on. Only the poller listens for them.
     fn listen_during(&self, term: &Arc<Term>) {
-        if let Some(source @ HintSource::Applications(_)) = &self.hints {
+        if let Some(source @ WakeUpSource::Applications(_)) = &self.wake_ups {
             let (term, listening) = (term.clone(), self.handle.listener().listen(source.clone()));
             tokio::spawn(async move {
                 tokio::select! {

@@ -46,7 +46,7 @@ fn dispatcher(database: &Database, lease: TableLease, channel: Channel) -> Dispa
         clock: Arc::new(BootClock),
         metrics: metrics(),
         retention: None,
-        hints: None,
+        wake_ups: None,
         wire: runtime::Handle::current(),
         settings: Settings {
             lease_ttl: MINUTE,
@@ -54,7 +54,7 @@ fn dispatcher(database: &Database, lease: TableLease, channel: Channel) -> Dispa
             poll_interval: MINUTE,
             max_in_flight: 1,
             max_bytes: 1 << 20,
-            run: LoopSettings { drain_timeout: MINUTE, hinted: false, until_empty: false },
+            run: LoopSettings { drain_timeout: MINUTE, expects_wake_ups: false, until_empty: false },
         },
     })
 }

@@ -1,4 +1,4 @@
-//! Hints: a commit wakes a poller that is idle, and only such a one; where the database gives none, an application does.
+//! Wake-ups: a commit wakes a poller that is idle, and only such a one; where the database gives none, an application does.
 
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ async fn commits_give_hints_only_while_they_are_wanted() {
     }
 }
 
-/// Its commit must not fail for a hint: polling alone always suffices.
+/// Its commit must not fail for a wake-up: polling alone always suffices.
 #[tokio::test]
 async fn a_hint_that_cannot_be_given_fails_no_insert() {
     let [outbox, _, _] = outboxes::migrated().await;
@@ -193,7 +193,7 @@ async fn a_commit_wakes_a_poller_that_is_asleep() {
     }
 }
 
-/// Its insert saw the poller active, so its commit gave no hint; and by then nobody was active.
+/// Its insert saw the poller active, so its commit gave no wake-up; and by then nobody was active.
 #[tokio::test]
 async fn a_transaction_that_saw_the_poller_awake_and_outlasts_it_is_found() {
     let (stage, _fleet, pool) = poller_of_hints().await;
@@ -230,10 +230,10 @@ async fn a_transaction_that_saw_the_poller_awake_and_outlasts_it_is_found() {
 /// How long a poller that finds nothing looks ever later, until its next poll is far away.
 const FAST_ASLEEP: Duration = Duration::from_secs(7);
 
-/// Within this a message whose hint is lost would not arrive: that poller polls some 15 s later, then every 30 s.
-const BY_A_HINT: Duration = Duration::from_secs(8);
+/// Within this a message whose wake-up is lost would not arrive: that poller polls some 15 s later, then every 30 s.
+const BY_A_WAKE_UP: Duration = Duration::from_secs(8);
 
-/// Does this on each outbox whose database gives no hints.
+/// Does this on each outbox whose database gives no wake-ups.
 async fn on_each(check: impl AsyncFn(Stage)) {
     let mariadb = Stage::set(servers::mariadb().await.database().await, Duration::ZERO).await;
     let sqlite = Stage::set(servers::sqlite(), Duration::ZERO).await;
@@ -265,15 +265,15 @@ async fn heard_by_the_poller(redis: &Redis, channel: &str) {
     eventually("the poller listens", PATIENCE, async || (listeners(redis, channel).await == 1).then_some(())).await;
 }
 
-/// Commits one message that an idle poller does not find, has `hint` wake it, and waits for the message.
-async fn woken_by(stage: &mut Stage, hint: impl AsyncFnOnce()) {
+/// Commits one message that an idle poller does not find, has `wake` do so, and waits for the message.
+async fn woken_by(stage: &mut Stage, wake: impl AsyncFnOnce()) {
     let before = stage.receiver.count();
     tokio::time::sleep(FAST_ASLEEP).await;
     stage.application.insert(1, "/hook").await;
-    let hinted = Instant::now();
-    hint().await;
+    let asked = Instant::now();
+    wake().await;
     arrived(stage, before + 1).await;
-    assert!(hinted.elapsed() < BY_A_HINT, "it took {:?}", hinted.elapsed());
+    assert!(asked.elapsed() < BY_A_WAKE_UP, "it took {:?}", asked.elapsed());
 }
 
 /// Asks a replica to wake the poller.
@@ -378,7 +378,7 @@ async fn what_the_command_line_enqueues_wakes_the_poller() {
         let enqueued = Instant::now();
         program.run(&["enqueue", "--channel", "http", "--target", "/hook", "--payload", "{}", "--force"]).await.done();
         arrived(&stage, before + 1).await;
-        assert!(enqueued.elapsed() < BY_A_HINT, "it took {:?}", enqueued.elapsed());
+        assert!(enqueued.elapsed() < BY_A_WAKE_UP, "it took {:?}", enqueued.elapsed());
 
         // Without that Redis it says so, and the message is committed all the same.
         let program = Program::new(&stage.database.url, "[lease]\nurl = \"redis://127.0.0.1:1\"\n");

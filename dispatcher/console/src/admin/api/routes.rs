@@ -86,8 +86,8 @@ pub(crate) fn changes() -> Router<ApiState> {
         .route("/invalid-targets/clear", post(invalid_targets::clear))
 }
 
-/// Hints. They ask nothing of the database, and wait behind no change.
-pub(crate) fn hints() -> Router<ApiState> {
+/// Wake-ups. They ask nothing of the database, and wait behind no change.
+pub(crate) fn wake_ups() -> Router<ApiState> {
     Router::new().route("/wake", post(wake::wake))
 }
 

@@ -1,4 +1,4 @@
-//! Hints of an application that it has committed a message.
+//! Wake-ups of an application that it has committed a message.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,20 +8,20 @@ use utoipa::ToSchema;
 use super::{Answer, ApiState, Kind, Problem};
 use crate::wake_endpoint::HeardBy;
 
-/// What became of a hint.
+/// What became of a wake-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Woken {
-    /// Who got the hint.
+    /// Who got the wake-up.
     pub(crate) woken: WhoWoke,
 }
 
-/// Who got a hint.
+/// Who got a wake-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WhoWoke {
     /// The replica that got the request: it polls.
     ThisReplica,
-    /// The poller. This replica passed the hint on to it.
+    /// The poller. This replica passed the wake-up on to it.
     Poller,
     /// No replica polls at the moment. The next poller begins with a poll.
     Nobody,
@@ -29,10 +29,10 @@ pub(crate) enum WhoWoke {
 
 /// Wakes the poller after a commit, where the database does not.
 ///
-/// Polling alone always suffices: a message whose hint is lost goes out within `dispatch.poll_interval`.
+/// Polling alone always suffices: a message whose wake-up is lost goes out within `dispatch.poll_interval`.
 #[utoipa::path(post, path = "/api/v1/wake", operation_id = "wake", tag = "status", responses(
-    (status = 200, description = "Who got the hint", body = Woken),
-    (status = 409, description = "This replica does not poll, and has no Redis to pass the hint on", body = Problem,
+    (status = 200, description = "Who got the wake-up", body = Woken),
+    (status = 409, description = "This replica does not poll, and has no Redis to pass the wake-up on", body = Problem,
      content_type = "application/problem+json"),
     Problem,
 ))]

@@ -28,8 +28,8 @@ const QUESTIONS: (Duration, u32) = (Duration::from_secs(30), super::QUESTIONS_AT
 /// The same for a change. A redrive of very many messages goes slowly, to leave room for deliveries.
 const CHANGES: (Duration, u32) = (Duration::from_mins(14), super::CHANGES_AT_ONCE);
 
-/// The same for a hint.
-const HINTS: (Duration, u32) = (Duration::from_secs(10), 64);
+/// The same for a wake-up.
+const WAKE_UPS: (Duration, u32) = (Duration::from_secs(10), 64);
 
 /// The longest body of a request, in bytes: a payload and its other fields.
 const BODY_BYTES: usize = 4 * 1024 * 1024;
@@ -56,18 +56,18 @@ pub(super) fn router(shown: ListenerSources, api_state: ApiState, tokens: &Reloa
     let patience = |(limit, at_once)| Patience::new(limit, at_once);
     let patient = |patience: &Patience| middleware::from_fn_with_state(patience.clone(), guard::be_patient);
     // The page and the API wait in one queue for the connections to the database.
-    let (asking, changing, hinting) = (patience(QUESTIONS), patience(CHANGES), patience(HINTS));
+    let (asking, changing, waking) = (patience(QUESTIONS), patience(CHANGES), patience(WAKE_UPS));
 
     let questions = api::questions().route_layer(patient(&asking)).route_layer(reads());
     let changes = api::changes().route_layer(patient(&changing)).route_layer(by_its_body());
     let changes = changes.route_layer(by_a_client()).route_layer(operates());
-    let hints = api::hints().route_layer(patient(&hinting)).route_layer(operates());
-    let api = questions.merge(changes).merge(hints).with_state(api_state);
+    let wake_ups = api::wake_ups().route_layer(patient(&waking)).route_layer(operates());
+    let api = questions.merge(changes).merge(wake_ups).with_state(api_state);
     let pages = page::routes(
         &page_state,
         |shown| shown.route_layer(patient(&asking)),
         |changed| changed.route_layer(patient(&changing)),
-        |hints| hints.route_layer(patient(&hinting)),
+        |wake_ups| wake_ups.route_layer(patient(&waking)),
     );
     // The probes of an orchestrator carry no token.
     let probes = Router::new()

@@ -10,23 +10,24 @@ use super::{
     sign_in, terms, wake,
 };
 
-/// All routes of the page. `questions`, `changes` and `hints` say how patient the listener is with them.
+/// All routes of the page. `questions`, `changes` and `wake_ups` say how patient the listener is with them.
 pub(crate) fn routes(
     page_state: &PageState,
     questions: impl FnOnce(Router<PageState>) -> Router<PageState>,
     changes: impl FnOnce(Router<PageState>) -> Router<PageState>,
-    hints: impl FnOnce(Router<PageState>) -> Router<PageState>,
+    wake_ups: impl FnOnce(Router<PageState>) -> Router<PageState>,
 ) -> Router {
     let shows = questions(shown()).route_layer(middleware::from_fn(auth::require_read));
     let changes = changes(changed()).route_layer(middleware::from_fn(auth::require_operate));
     // It asks nothing of the database, and waits behind no change.
-    let hints = hints(Router::new().route(paths::WAKE, post(wake::wake)));
-    let hints = hints.route_layer(middleware::from_fn(auth::require_operate));
+    let wake_ups = wake_ups(Router::new().route(paths::WAKE, post(wake::wake)));
+    let wake_ups = wake_ups.route_layer(middleware::from_fn(auth::require_operate));
     let sign_in = Router::new()
         .route(paths::SIGN_IN, get(sign_in::form).post(sign_in::sign_in))
         .route("/sign-out", post(sign_in::sign_out));
     let receives = middleware::from_fn_with_state(page_state.clone(), auth::receive);
-    let pages = shows.merge(changes).merge(hints).merge(sign_in).route_layer(receives).with_state(page_state.clone());
+    let pages =
+        shows.merge(changes).merge(wake_ups).merge(sign_in).route_layer(receives).with_state(page_state.clone());
     pages.merge(assets::routes())
 }
 

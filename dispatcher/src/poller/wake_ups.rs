@@ -1,4 +1,4 @@
-//! Hints: where they come from, and how one wakes a poller that is idle.
+//! Wake-ups: where they come from, and how one wakes a poller that is idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,27 +10,27 @@ use tokio::sync::{Notify, watch};
 
 use crate::backoff::Backoff;
 
-/// Where hints come from.
+/// Where wake-ups come from.
 #[derive(Debug, Clone)]
-pub enum HintSource {
+pub enum WakeUpSource {
     /// The database gives them.
     Database(Arc<dyn Store>),
     /// Applications give them where the lease is.
     Applications(Arc<dyn Hints>),
 }
 
-impl HintSource {
+impl WakeUpSource {
     async fn open(&self) -> Result<Option<Box<dyn Wakeups>>, HintsLost> {
         match self {
             Self::Database(store) => Ok(store.wakeups().await?),
-            Self::Applications(hints) => Ok(Some(hints.listen().await?)),
+            Self::Applications(wake_ups) => Ok(Some(wake_ups.listen().await?)),
         }
     }
 }
 
-/// Takes hints for the poller of this replica. The loop shares it with the wake endpoint and with the tasks that listen.
+/// Takes wake-ups for the poller of this replica. The loop shares it with the wake endpoint and with the tasks that listen.
 #[derive(Debug)]
-pub struct HintListener {
+pub struct WakeUpListener {
     /// Whether this replica polls.
     polls: AtomicBool,
     /// Whether its poller is idle.
@@ -38,14 +38,14 @@ pub struct HintListener {
     wakeup: Arc<Notify>,
 }
 
-impl HintListener {
+impl WakeUpListener {
     /// That of a poller who is woken by `wakeup`.
     pub fn new(wakeup: Arc<Notify>) -> Self {
         Self { polls: AtomicBool::default(), idle: watch::Sender::default(), wakeup }
     }
 
-    /// Takes a hint, and says whether this replica polls. A poller that is active looks again by itself.
-    pub fn hint(&self) -> bool {
+    /// Takes a wake-up, and says whether this replica polls. A poller that is active looks again by itself.
+    pub fn wake(&self) -> bool {
         if self.is_idle() {
             self.wakeup.notify_one();
         }
@@ -64,8 +64,8 @@ impl HintListener {
         self.idle.send_if_modified(|present| std::mem::replace(present, idle) != idle);
     }
 
-    /// Turns hints into wake-ups, for ever. A hint that is missed is made good by the next poll, so trouble is only logged.
-    pub async fn listen(self: Arc<Self>, source: HintSource) {
+    /// Passes wake-ups on, for ever. A wake-up that is missed is made good by the next poll, so trouble is only logged.
+    pub async fn listen(self: Arc<Self>, source: WakeUpSource) {
         let mut backoff = Backoff::new();
         loop {
             let error = match source.open().await {
@@ -81,7 +81,7 @@ impl HintListener {
         }
     }
 
-    /// Until an error. Whoever becomes idle is woken once as soon as hints are sent: what was committed just before gave none.
+    /// Until an error. Whoever becomes idle is woken once as soon as wake-ups are sent: what was committed just before gave none.
     async fn hear(&self, wakeups: &mut dyn Wakeups) -> HintsLost {
         let mut idle = self.idle.subscribe();
         if *idle.borrow() {
@@ -97,7 +97,7 @@ impl HintListener {
             };
             match heard {
                 Ok(()) => {
-                    self.hint();
+                    self.wake();
                 }
                 Err(error) => return error,
             }
