@@ -166,7 +166,7 @@ async fn dispatch(
         store.clone(),
         lease.clone(),
         lineages,
-        marking,
+        marker_health,
         fleet.clone(),
         &config,
         judged_by,

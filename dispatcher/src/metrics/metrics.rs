@@ -14,7 +14,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use outbox_desk::RunsBy;
-use outbox_store::alerts::Telling;
+use outbox_store::alerts::AlertKind;
 use outbox_store::retention::Pruned;
 use outbox_store::{Connections, InDoubtPolicy, Shard, Status, TermEnd};
 use prometheus::TextEncoder;

@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -145,8 +145,8 @@ impl RedisLease {
         move |source| LeaseError { at: self.at.clone(), doing, source: in_words(source) }
     }
 
-    fn perhaps(&self) -> std::sync::MutexGuard<'_, HashMap<Shard, Holder>> {
-        self.perhaps.lock().unwrap_or_else(PoisonError::into_inner)
+    fn perhaps(&self) -> MutexGuard<'_, HashMap<Shard, Holder>> {
+        self.perhaps.lock()
     }
 }
 

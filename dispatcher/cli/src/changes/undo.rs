@@ -1,6 +1,6 @@
 //! The commands that undo a change.
 
-use outbox_schema::desk::Action;
+use outbox_desk::Action;
 
 /// Undoes the redrive whose number follows.
 pub(super) const UNDO_REDRIVE: &str = "outbox dead-letters undo";

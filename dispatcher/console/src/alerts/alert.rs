@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use outbox_desk::DeadGroup;
-use outbox_store::alerts::Telling;
+use outbox_store::alerts::AlertKind;
 use serde_json::{Value, json};
 
 use outbox_config::{AlertFormat, AlertsConfig, DeadRate};

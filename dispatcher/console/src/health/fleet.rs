@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use outbox_schema::desk::{ReplicaEntry, RunsBy};
-use outbox_desk::Mutex;
+use outbox_desk::{ReplicaEntry, RunsBy};
+use parking_lot::Mutex;
 
 use outbox_dispatcher::reloadable::Reloadable;
 

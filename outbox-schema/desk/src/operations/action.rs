@@ -1,7 +1,6 @@
 //! What is done to many messages, by name.
 
 use outbox_store::Status;
-use serde::{Deserialize, Serialize};
 
 /// What is done to many messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

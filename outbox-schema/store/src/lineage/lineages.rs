@@ -1,9 +1,9 @@
 //! What a process knows of the lineage of its outbox database, over all its connections.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::lineage::{Lineage, Seen};
@@ -57,7 +57,7 @@ impl Lineages {
                 false
             });
         }
-        self.refused().clone_from(&admitted.as_ref().err().cloned());
+        self.refused.lock().clone_from(&admitted.as_ref().err().cloned());
         admitted
     }
 
@@ -69,7 +69,7 @@ impl Lineages {
 
     /// Why the last new connection was refused. None where it was taken.
     pub fn refusal(&self) -> Option<String> {
-        self.refused().clone()
+        self.refused.lock().clone()
     }
 
     /// The lineage of the database now, in words. None where it has none.
@@ -145,10 +145,6 @@ impl Lineages {
                 "the server goes on with {lineage}, but the database is at {newest}: this one was left behind"
             )),
         }
-    }
-
-    fn refused(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

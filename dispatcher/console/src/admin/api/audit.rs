@@ -25,6 +25,7 @@ pub(super) async fn list(
     uri: Uri,
     Filtered { filter, page }: Filtered<AuditFilter>,
 ) -> Result<(HeaderMap, Json<AuditPage>), Problem> {
-    let audit = redaction.of_audit(outbox_desk::audits(&office.database, &filter, page.cursor()?, page.size()?).await?);
+    let audit =
+        redaction.of_audit(outbox_desk::audits(&api_state.database, &filter, page.cursor()?, page.size()?).await?);
     Ok((link(&uri, audit.next.as_ref()), Json(audit)))
 }

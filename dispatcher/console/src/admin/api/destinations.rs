@@ -38,7 +38,7 @@ pub(super) async fn list(
 ) -> Answer<Vec<DestinationEntry>> {
     let DestinationQuery { all, destination } = which;
     Ok(Json(match destination {
-        Some(name) => vec![outbox_desk::destination(&office.database, &meant(&api_state, &name)).await?],
+        Some(name) => vec![outbox_desk::destination(&api_state.database, &meant(&api_state, &name)).await?],
         None => api_state.database.destinations(all).await?,
     }))
 }

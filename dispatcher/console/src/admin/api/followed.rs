@@ -67,7 +67,7 @@ pub(super) async fn answer(
     author: Author,
 ) -> Result<Response, Problem> {
     if later {
-        return match outbox_desk::begin(&office.database, &change, &author, Duration::ZERO).await? {
+        return match outbox_desk::begin(&api_state.database, &change, &author, Duration::ZERO).await? {
             Ordered::Over(done) => Ok(Json(done).into_response()),
             Ordered::Begun(id) => begun(&api_state, id).await,
         };
@@ -98,7 +98,7 @@ pub(super) async fn answer(
 
 /// Tells a client where the operation is found that it ordered.
 async fn begun(api_state: &ApiState, id: i64) -> Result<Response, Problem> {
-    let operation = outbox_desk::operation(&office.database, id).await?.ok_or_else(|| Problem::no_operation(id))?;
+    let operation = outbox_desk::operation(&api_state.database, id).await?.ok_or_else(|| Problem::no_operation(id))?;
     let location = [(header::LOCATION, format!("{PREFIX}/operations/{id}"))];
     Ok((StatusCode::ACCEPTED, location, Json(operation)).into_response())
 }

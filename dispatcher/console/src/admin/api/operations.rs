@@ -23,7 +23,7 @@ pub(super) async fn list(
     Params(page): Params<Page>,
 ) -> Result<(HeaderMap, Json<OperationPage>), Problem> {
     let OperationPage { operations, next } =
-        outbox_desk::operations(&office.database, page.cursor()?, page.size()?).await?;
+        outbox_desk::operations(&api_state.database, page.cursor()?, page.size()?).await?;
     let seen = operations.into_iter().map(|operation| redaction.of_operation(operation));
     let operations = OperationPage { operations: seen.collect(), next };
     Ok((link(&uri, operations.next.as_ref()), Json(operations)))
@@ -39,7 +39,7 @@ pub(super) async fn show(
     redaction: Redaction,
     Id(id): Id,
 ) -> Answer<OperationEntry> {
-    let found = outbox_desk::operation(&office.database, id).await?.ok_or_else(|| Problem::no_operation(id))?;
+    let found = outbox_desk::operation(&api_state.database, id).await?.ok_or_else(|| Problem::no_operation(id))?;
     Ok(Json(redaction.of_operation(found)))
 }
 

@@ -61,7 +61,8 @@ pub(super) async fn terms(
     Params(TermQuery { limit, after, epoch }): Params<TermQuery>,
 ) -> Result<(HeaderMap, Json<Vec<TermEntry>>), Problem> {
     let after = Page { after, limit: None }.cursor()?;
-    let page = outbox_desk::term_page(&office.database, TermFilter { epoch }, after, limit.unwrap_or(TERMS).min(TERMS))
-        .await?;
+    let page =
+        outbox_desk::term_page(&api_state.database, TermFilter { epoch }, after, limit.unwrap_or(TERMS).min(TERMS))
+            .await?;
     Ok((link(&uri, page.next.as_ref()), Json(page.terms)))
 }

@@ -37,7 +37,8 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(problem) => return Ok(context.misunderstood("Audit", above, &problem)),
     };
-    let page = context.redaction.of_audit(outbox_desk::audits(&reception.api_state.database, &filter, after, PAGE).await?);
+    let page =
+        context.redaction.of_audit(outbox_desk::audits(&page_state.api_state.database, &filter, after, PAGE).await?);
     let spent = Spent::of(&page_state, &page.entries).await;
     let body = html! {
         @if page.entries.is_empty() {
@@ -93,7 +94,7 @@ impl Spent {
         let newest = entries.iter().map(|listed| listed.entry.part_of.unwrap_or(listed.entry.id)).max();
         let operations = match newest {
             Some(newest) => {
-                outbox_desk::operations(&reception.api_state.database, Some(newest.saturating_add(1)), PAGE).await
+                outbox_desk::operations(&page_state.api_state.database, Some(newest.saturating_add(1)), PAGE).await
             }
             None => return Self { idle: HashSet::new(), undone },
         };

@@ -214,7 +214,7 @@ fn resume_form(context: &RequestContext, entry: Option<&DestinationEntry>) -> Ma
 
 /// The page of one destination or channel.
 async fn one(page_state: &PageState, context: &RequestContext, name: &str) -> Result<Response, Problem> {
-    let entry = outbox_desk::destination(&reception.api_state.database, name).await?;
+    let entry = outbox_desk::destination(&page_state.api_state.database, name).await?;
     let (polls, now) = (page_state.shown.destinations.polls(), page_state.shown.destinations.of(name));
     let of = name.to_owned();
     let waiting = page_state.api_state.schedule.ask(move |schedule| schedule.waiting_for(&of)).await;

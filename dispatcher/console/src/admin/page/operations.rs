@@ -27,7 +27,7 @@ pub(super) async fn list(
         Ok((NoFields {}, after)) => after,
         Err(refused) => return Ok(context.misunderstood("Operations", html! {}, &refused)),
     };
-    let page = outbox_desk::operations(&reception.api_state.database, after, PAGE).await?;
+    let page = outbox_desk::operations(&page_state.api_state.database, after, PAGE).await?;
     let body = html! {
         @if page.operations.is_empty() {
             (empty("Nobody has changed many messages at once in the last 30 days."))
@@ -73,7 +73,7 @@ pub(super) async fn show(
     Id(id): Id,
     _: Plain,
 ) -> Result<Response, Problem> {
-    let found = outbox_desk::operation(&reception.api_state.database, id).await?;
+    let found = outbox_desk::operation(&page_state.api_state.database, id).await?;
     let operation = context.redaction.of_operation(found.ok_or_else(|| Problem::no_operation(id))?);
     let title = format!("Operation {id}: {}", operation.action);
     // An open one is asked for as a whole.

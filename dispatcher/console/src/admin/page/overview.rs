@@ -64,7 +64,7 @@ pub(super) async fn show(
         page_state.figures.of(&page_state.api_state, span),
         // The same answer where the last hour is shown.
         page_state.figures.of(&page_state.api_state, Span::Hour),
-        outbox_desk::operations(&reception.api_state.database, None, OPERATIONS)
+        outbox_desk::operations(&page_state.api_state.database, None, OPERATIONS)
     );
     // Where the database does not answer, others say so.
     let mut operations = operations.map(|page| page.operations).unwrap_or_default();

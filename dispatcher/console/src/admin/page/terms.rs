@@ -27,7 +27,7 @@ pub(super) async fn list(
         Ok(read) => read,
         Err(refused) => return Ok(context.misunderstood("Terms", html! {}, &refused)),
     };
-    let page = outbox_desk::term_page(&reception.api_state.database, filter, after, PAGE).await?;
+    let page = outbox_desk::term_page(&page_state.api_state.database, filter, after, PAGE).await?;
     // Without them a gap is bounded by the beginning of its term.
     let replicas = Replicas::of(&page_state.api_state.database).await.unwrap_or_default();
     let replicas = replicas.all();
