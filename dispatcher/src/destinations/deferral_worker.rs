@@ -37,20 +37,28 @@ const PAUSES_ASIDE: u32 = 20;
 /// The same after a batch of rows that came back, to be delivered.
 const PAUSES_BACK: u32 = 2;
 
-/// The task that keeps the destinations of a poller.
+/// The task that defers rows of destinations and brings them back.
 #[derive(Debug)]
 pub struct DeferralWorker {
-    /// The outbox database.
-    pub store: Arc<dyn DestinationStore>,
-    /// The destinations that it keeps.
-    pub destinations: Arc<Destinations>,
+    store: Arc<dyn DestinationStore>,
+    destinations: Arc<Destinations>,
     /// The rows in flight, which must not be moved.
-    pub in_flight: Arc<InFlight>,
+    in_flight: Arc<InFlight>,
     /// Notified when rows have become due.
-    pub wakeup: Arc<Notify>,
+    wakeup: Arc<Notify>,
 }
 
 impl DeferralWorker {
+    /// The task of these destinations, whose rows are in the outbox database.
+    pub fn new(
+        store: Arc<dyn DestinationStore>,
+        destinations: Arc<Destinations>,
+        in_flight: Arc<InFlight>,
+        wakeup: Arc<Notify>,
+    ) -> Self {
+        Self { store, destinations, in_flight, wakeup }
+    }
+
     /// Takes over what `term` found when it began, and keeps it in a task of its own while the term lasts. A step that is
     /// under way is finished.
     pub fn begin(self: &Arc<Self>, term: &Arc<Term>) {

@@ -100,17 +100,15 @@ impl Dispatcher {
             wire,
             settings,
         } = parts;
-        let store: Arc<dyn Store> = Arc::new(Timeout::new(store, settings.lease_ttl));
-        let destination_store: Arc<dyn DestinationStore> =
-            Arc::new(Timeout::new(destination_store, settings.lease_ttl));
-        let (slots, channels) = (settings.max_in_flight, Channels::new(channels));
+        let (slots, ttl, channels) = (settings.max_in_flight, settings.lease_ttl, Channels::new(channels));
+        let store: Arc<dyn Store> = Arc::new(Timeout::new(store, ttl));
+        let destination_store: Arc<dyn DestinationStore> = Arc::new(Timeout::new(destination_store, ttl));
         let (wakeup, in_flight) = (Arc::new(Notify::new()), Arc::new(InFlight::new(slots)));
         let destinations = Arc::new(Destinations::new(slots, settings.max_bytes, channels.limits()));
-        let channels = Reloadable::new(channels);
-        let listener = Arc::new(WakeUpListener::new(wakeup.clone()));
-        let marker_health = Arc::new(MarkerHealth::new(settings.lease_ttl));
-        let (led, quarantine) =
-            (watch::Sender::default(), Arc::new(Quarantine::new(in_flight.clone(), wakeup.clone())));
+        let (channels, listener) = (Reloadable::new(channels), Arc::new(WakeUpListener::new(wakeup.clone())));
+        let marker_health = Arc::new(MarkerHealth::new(ttl));
+        let led = watch::Sender::default();
+        let quarantine = Arc::new(Quarantine::new(in_flight.clone(), wakeup.clone()));
         let known = DestinationsNow::new(destinations.clone(), in_flight.clone(), led.subscribe());
         let (schedule, questions) = ScheduleNow::new(known);
         let handle = Handle {
@@ -132,8 +130,8 @@ impl Dispatcher {
             quarantine: quarantine.clone(),
             destinations: destinations.clone(),
             wakeup: wakeup.clone(),
-            marker_health: marker_health.clone(),
-            size: Measure::new(settings.lease_ttl),
+            health: marker_health.clone(),
+            size: Measure::new(ttl),
             metrics: metrics.clone(),
         };
         tokio::spawn(marker.run_watched(sent));
@@ -146,10 +144,10 @@ impl Dispatcher {
             destinations: destinations.clone(),
             wakeup: wakeup.clone(),
             poll_backoff: PollBackoff::new(settings.run.expects_wake_ups, listener),
-            size: Arc::new(Measure::new(settings.lease_ttl)),
+            size: Arc::new(Measure::new(ttl)),
             marker_health: marker_health.clone(),
             poll_interval: settings.poll_interval,
-            lease_ttl: settings.lease_ttl,
+            lease_ttl: ttl,
             until_empty: settings.run.until_empty,
             metrics: metrics.clone(),
             questions,
@@ -160,7 +158,7 @@ impl Dispatcher {
             leadership: Leadership {
                 shard: Shard::default(),
                 instance,
-                ttl: settings.lease_ttl,
+                ttl,
                 interval: settings.term,
                 lease,
                 store: store.clone(),
@@ -184,12 +182,7 @@ impl Dispatcher {
             intake: Box::new(intake),
             wake_ups,
             sender: Arc::new(Sender { destinations: destinations.clone(), marks, metrics }),
-            deferral_worker: Arc::new(DeferralWorker {
-                store: destination_store,
-                destinations,
-                in_flight: in_flight.clone(),
-                wakeup,
-            }),
+            deferral_worker: Arc::new(DeferralWorker::new(destination_store, destinations, in_flight.clone(), wakeup)),
             in_flight,
             wire,
             settings: settings.run,

@@ -106,7 +106,7 @@ pub(crate) struct Marker {
     /// Notified when the next message of an ordering key may have become due.
     pub wakeup: Arc<Notify>,
     /// Knows whether marks can be written.
-    pub marker_health: Arc<MarkerHealth>,
+    pub health: Arc<MarkerHealth>,
     /// How many marks a group may have, as the database bears.
     pub size: Measure,
     /// Where refused marks are counted.
@@ -116,11 +116,10 @@ pub(crate) struct Marker {
 impl Marker {
     /// Runs, and says so should it panic: a replica that cannot mark is not alive, claims nothing and does not campaign.
     pub(crate) async fn run_watched(self, sent: mpsc::UnboundedReceiver<Sent>) {
-        let marker_health = self.marker_health.clone();
+        let health = self.health.clone();
         if AssertUnwindSafe(self.run(sent)).catch_unwind().await.is_err() {
             tracing::error!("marker.died: this replica marks nothing any more; restart it");
-            marker_health
-                .died("the task that marks messages has panicked: restart this replica, and see its log".to_owned());
+            health.died("the task that marks messages has panicked: restart this replica, and see its log".to_owned());
         }
     }
 
@@ -131,7 +130,7 @@ impl Marker {
         let mut refused_again = every(REFUSED_AGAIN);
         let mut held_again = every(HELD_AGAIN);
         loop {
-            self.marker_health.holds(unwritten.held.iter().map(|mark| mark.id));
+            self.health.holds(unwritten.held.iter().map(|mark| mark.id));
             let received = tokio::select! {
                 received = sent.recv_many(&mut group, GROUP) => received,
                 _ = refused_again.tick(), if !unwritten.refused.is_empty() => {
@@ -205,7 +204,7 @@ impl Marker {
             let began = Instant::now();
             let error = match self.mark(&group).await {
                 Ok(report) => {
-                    self.marker_health.worked();
+                    self.health.worked();
                     self.size.worked(size, began.elapsed());
                     if !report.held.is_empty() {
                         let (rest, locked) = group.without(&report.held);
@@ -231,7 +230,7 @@ impl Marker {
                 }
                 Err(error @ StoreError::Refused { .. }) => {
                     // The database answers. What it refuses is this one mark.
-                    self.marker_health.worked();
+                    self.health.worked();
                     let lost_texts = group.marks.iter_mut().any(without_foreign_texts);
                     let message_id = group.marks.first().map(|mark| mark.id.0);
                     tracing::error!(message_id, %error, lost_texts, "mark.refused");
@@ -252,7 +251,7 @@ impl Marker {
                 %error,
                 "mark.failed"
             );
-            self.marker_health.failed(error.to_string());
+            self.health.failed(error.to_string());
             tokio::time::sleep(backoff.next()).await;
             // What has come meanwhile is written too, and until then recorded. The group that failed is tried first.
             while let Some(group) = waiting(sent) {
@@ -278,7 +277,7 @@ impl Marker {
 
     /// Once marks have failed for longer than `lease.ttl`, records the deliveries among them.
     async fn record_unmarked(&self, groups: &[Group], why: &StoreError, recorded: &mut HashSet<MessageId>) {
-        if self.marker_health.stuck().is_none() || !why.is_an_answer() {
+        if self.health.stuck().is_none() || !why.is_an_answer() {
             return;
         }
         for Group { marks, .. } in groups {
@@ -390,7 +389,7 @@ mod tests {
             in_flight,
             destinations: Arc::new(Destinations::new(64, 1_000, std::collections::HashMap::new())),
             wakeup,
-            marker_health: Arc::new(MarkerHealth::new(Duration::from_secs(10))),
+            health: Arc::new(MarkerHealth::new(Duration::from_secs(10))),
             size: Measure::new(Duration::from_secs(10)),
             metrics: metrics(),
         };
@@ -432,12 +431,12 @@ mod tests {
         let store = TermStore::new(&SteppedClock::new(), Vec::new());
         store.give_way();
         let marker = Marker { store, ..marker };
-        let marker_health = marker.marker_health.clone();
+        let health = marker.health.clone();
         let (sender, sent) = mpsc::unbounded_channel();
         assert!(sender.send(Sent { mark: mark(claim, 0), frees: true }).is_ok());
         marker.run_watched(sent).await;
-        assert!(marker_health.death().is_some_and(|why| why.contains("restart this replica")));
-        assert!(marker_health.stuck().is_some());
+        assert!(health.death().is_some_and(|why| why.contains("restart this replica")));
+        assert!(health.stuck().is_some());
     }
 
     #[tokio::test(start_paused = true)]
@@ -453,7 +452,7 @@ mod tests {
         let group = Group::of([Sent { mark: mark(claim, 0), frees: true }]);
         let mut unwritten = Unwritten::default();
         marker.write(vec![group], &mut sent, &mut unwritten).await;
-        assert_eq!((unwritten.refused.len(), marker.marker_health.fails()), (1, false));
+        assert_eq!((unwritten.refused.len(), marker.health.fails()), (1, false));
     }
 
     #[tokio::test(start_paused = true)]
@@ -467,7 +466,7 @@ mod tests {
         let group = Group::of((0..8).map(|id| Sent { mark: mark(claim, id), frees: true }));
         marker.write(vec![group], &mut sent, &mut Unwritten::default()).await;
         assert_eq!(store_seen.marked(), [8, 4, 2, 2, 4, 2, 2]);
-        assert!(in_flight.is_quiet() && !marker.marker_health.fails());
+        assert!(in_flight.is_quiet() && !marker.health.fails());
     }
 
     #[tokio::test(start_paused = true)]

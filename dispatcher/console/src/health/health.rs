@@ -141,7 +141,7 @@ impl Health {
     /// Sentences about locks of others. On MySQL any long transaction holds some, so there it is asked only while messages age or
     /// marks wait for locks.
     async fn locks(&self, vitals: &Vitals) -> Vec<String> {
-        let held = self.marker_health.held();
+        let held = self.marker.held();
         let waits = !held.is_empty() || vitals.lag() > self.times.patience();
         if self.database.dialect() != Dialect::Postgres && !waits {
             return Vec::new();
@@ -213,7 +213,7 @@ impl Readiness for Health {
             Ok(_) | Err(_) => None,
         };
         let newest_term = vitals.as_ref().ok().and_then(|vitals| newest_term(vitals));
-        let (store, lease, marks) = (self.store.trouble(), self.lease.trouble(), self.marker_health.stuck());
+        let (store, lease, marks) = (self.store.trouble(), self.lease.trouble(), self.marker.stuck());
         let mut causes = causes(&Observations {
             database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
             schema: schema.as_deref(),
