@@ -14,8 +14,8 @@ use outbox_config::{ChannelConfig, Config, LeaseProvider, Wakeup};
 /// The connections of a lease in a table: one to campaign or renew, one to look at it.
 const TABLE_LEASE_CONNECTIONS: u32 = 2;
 
-/// The lease of the settings, for the outbox `outbox_id`, in a process that knows of `lineages`. A lease in a table has its own connections: a renewal must
-/// not wait behind claims and marks.
+/// The lease of the settings, for the outbox `outbox_id`, in a process that knows of `lineages`. A lease in a table has its own
+/// connections: a renewal must not wait behind claims and marks.
 pub async fn lease(config: &Config, outbox_id: &str, lineages: &Arc<Lineages>) -> anyhow::Result<Arc<dyn Lease>> {
     Ok(match &config.lease.provider {
         LeaseProvider::Redis { url, tls_ca } => {

@@ -27,8 +27,8 @@ pub trait Lease: Send + Sync + std::fmt::Debug {
     /// Safe to drop: a release that is published between two calls is not missed.
     async fn released(&self, shard: Shard);
 
-    /// Exchanges with the store what was seen of the outbox database, where the store keeps that for all replicas. Each renewal does so
-    /// too.
+    /// Exchanges with the store what was seen of the outbox database, where the store keeps that for all replicas. Each renewal does
+    /// so too.
     async fn witness(&self, _: Shard) -> Result<(), LeaseError> {
         Ok(())
     }
