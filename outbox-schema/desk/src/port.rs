@@ -73,9 +73,9 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
     /// groups whose last letter died latest are counted.
     async fn dead_groups(&self, selection: &Selection) -> Result<Vec<DeadGroup>, DeskError>;
 
-    /// The messages that a change of a selection means, counted by channel and destination, the largest group first. With `after`,
-    /// only those with a higher id. At most [`MESSAGE_GROUPS`](super::MESSAGE_GROUPS) groups are counted. Reads every row that the
-    /// selection may mean.
+    /// The messages that a change of a selection means, counted by channel and destination, the largest group first. With
+    /// `after`, only those with a higher id. At most [`MESSAGE_GROUPS`](super::MESSAGE_GROUPS) groups are counted. Reads every
+    /// row that the selection may mean.
     async fn message_groups(
         &self,
         action: Action,

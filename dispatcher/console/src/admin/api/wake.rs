@@ -47,7 +47,7 @@ pub(crate) async fn wake(State(api_state): State<ApiState>) -> Answer<Woken> {
     Ok(Json(Woken { woken }))
 }
 
-const NOT_PASSED_ON: &str = "this replica does not poll, and only with dispatch.wakeup = \"redis\" does it pass a hint on: ask \
+const NOT_PASSED_ON: &str = "this replica does not poll, and only with dispatch.wakeup = \"redis\" does it pass a wake-up on: ask \
                              all replicas, and the poller takes it. The poller finds the message at its next poll at the latest";
 
 const FOUND_ANYWAY: &str = "The poller finds the message at its next poll at the latest";
