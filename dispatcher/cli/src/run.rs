@@ -43,7 +43,6 @@ use outbox_dispatcher::poller::wake_ups::WakeUpSource;
 use outbox_dispatcher::reloadable::Reloadable;
 use outbox_dispatcher::telemetry::Telemetry;
 use outbox_dispatcher::term::clock::BootClock;
-use outbox_dispatcher::term::failover::Failovers;
 use outbox_dispatcher::wiring;
 
 /// The connections of the pools.
@@ -125,12 +124,11 @@ async fn dispatch(
     warn_of_newer_tables(&outbox);
     let instance = Uuid::new_v4().simple().to_string()[..12].to_owned();
     let outbox_id = outbox.outbox_id.to_string();
-    let lease = Arc::new(LeaseHealth::new(lease));
+    let (lease, store) = (Arc::new(LeaseHealth::new(lease)), Arc::new(StoreHealth::new(store, lineages.clone())));
     warn_of_what_is_in_the_clear(&config, &alerts);
     tokio::spawn(session::warn_of_the_lease(lease.clone()));
     let wake_ups = wiring::wake_ups(&config, &outbox_id)?;
     let channels = wiring::channels(&config, listening_on)?;
-    let store = Arc::new(StoreHealth::new(store));
     let configured = Reloadable::new(Configured::of(&config));
     let runs_by = Reloadable::new(Configured::runs_by(&config, &config));
     let fleet = Arc::new(Fleet::of(runs_by.clone()));
@@ -141,7 +139,7 @@ async fn dispatch(
         store: store.clone(),
         destinations: Arc::new(database.clone()),
         lease: lease.clone(),
-        lineages: lineages.clone(),
+        lineages,
         channels,
         clock: Arc::new(BootClock),
         metrics: metrics.clone(),
@@ -150,27 +148,11 @@ async fn dispatch(
         wire: wire.clone(),
         settings: numbers(&config, args),
     });
-    let failovers = Failovers {
-        lineages: lineages.clone(),
-        databases: [database.clone(), asked.clone()],
-        store: store.clone(),
-        lease: lease.clone(),
-        ttl: config.lease.ttl,
-    };
-    tokio::spawn(failovers.follow());
     let handle = dispatcher.handle();
     let _ = at_work.set(handle.clone());
     let (marker_health, judged_by) = (handle.marker_health(), configured.clone());
-    let replica = Arc::new(Health::new(
-        &asked,
-        store.clone(),
-        lease.clone(),
-        lineages,
-        marker_health,
-        fleet.clone(),
-        &config,
-        judged_by,
-    ));
+    let replica =
+        Arc::new(Health::new(&asked, store.clone(), lease.clone(), marker_health, fleet.clone(), &config, judged_by));
     let api_state = ApiState {
         database: asked.clone(),
         lease: lease.clone(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use outbox_adapters::Lease;
 use outbox_config::Config;
+use outbox_dispatcher::term::failover::Failovers;
 use outbox_dispatcher::wiring;
 use outbox_store::{ConnectError, Database, Lineages, Meta, SchemaError, Store};
 use tokio::runtime::Handle;
@@ -94,6 +95,14 @@ pub(super) async fn try_once(config: &Config, connections: Connections, wire: &H
         wire.spawn(async move { wiring::database_to_poll(&settings, connections.of_the_listener, &also).await });
     let asked = asked.await??;
     let lease = wiring::lease(config, &outbox.outbox_id.to_string(), &lineages).await?;
+    let failovers = Failovers {
+        lineages: lineages.clone(),
+        databases: [database.clone(), asked.clone()],
+        store: store.clone(),
+        lease: lease.clone(),
+        ttl: config.lease.ttl,
+    };
+    tokio::spawn(failovers.follow());
     Ok(Opened { database, store, asked, outbox, lease, lineages })
 }
 

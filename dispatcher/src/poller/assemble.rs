@@ -87,18 +87,15 @@ impl Dispatcher {
     /// Assembles a dispatcher from these parts, and starts its marker. Needs a Tokio runtime.
     pub fn assemble(parts: Parts) -> Self {
         let Parts {
-            instance,
             store,
             destinations: destination_store,
-            lease,
-            lineages,
             channels,
-            clock,
             metrics,
             retention,
             wake_ups,
             wire,
             settings,
+            ..
         } = parts;
         let (slots, ttl, channels) = (settings.max_in_flight, settings.lease_ttl, Channels::new(channels));
         let store: Arc<dyn Store> = Arc::new(Timeout::new(store, ttl));
@@ -157,13 +154,13 @@ impl Dispatcher {
             pruner: retention.map(|(pruning, kept)| Pruner::new(pruning, kept, in_flight.clone(), metrics.clone())),
             leadership: Leadership {
                 shard: Shard::default(),
-                instance,
+                instance: parts.instance,
                 ttl,
                 interval: settings.term,
-                lease,
+                lease: parts.lease,
                 store: store.clone(),
-                lineages,
-                clock,
+                lineages: parts.lineages,
+                clock: parts.clock,
                 metrics: metrics.clone(),
                 campaigned: false,
                 stands_back: false,

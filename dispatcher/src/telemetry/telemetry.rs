@@ -151,8 +151,8 @@ fn is_for_logs(metadata: &Metadata<'_>) -> bool {
 }
 
 /// A level by itself is that of this program. What the libraries would say of an outage is said by this program in its own words, and
-/// theirs quote whole statements: of them it shows errors, but for those of the pool, which are no news. Who asks for details, or gives
-/// filters, gets what that says.
+/// theirs quote whole statements: of them it shows errors, but for those of the pool, which are no news. Who asks for details, or
+/// gives filters, gets what that says.
 fn of_this_program(value: &str) -> String {
     match value.trim().parse::<LevelFilter>() {
         Ok(LevelFilter::INFO | LevelFilter::WARN) => {

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use outbox_adapters::Lease;
 use outbox_desk::{Desk, HeldBack};
 use outbox_schema::words::words;
-use outbox_store::{Database, Dialect, Epoch, Lineages, Meta, SCHEMA_VERSION, Shard};
+use outbox_store::{Database, Dialect, Epoch, Meta, SCHEMA_VERSION, Shard};
 use parking_lot::Mutex;
 
 use crate::configured::Configured;
@@ -49,7 +49,6 @@ pub struct Health {
     environment: String,
     store: Arc<StoreHealth>,
     lease: Arc<LeaseHealth>,
-    lineages: Arc<Lineages>,
     marker: Arc<MarkerHealth>,
     times: LeaseTimes,
     fleet: Arc<Fleet>,
@@ -78,7 +77,6 @@ impl Health {
         database: &Database,
         store: Arc<StoreHealth>,
         lease: Arc<LeaseHealth>,
-        lineages: Arc<Lineages>,
         marker: Arc<MarkerHealth>,
         fleet: Arc<Fleet>,
         config: &Config,
@@ -91,7 +89,6 @@ impl Health {
             environment: config.database.environment.clone(),
             store,
             lease,
-            lineages,
             marker,
             times: LeaseTimes { ttl, term: config.lease.term },
             fleet,
@@ -103,7 +100,7 @@ impl Health {
 
     /// The error, and the database's own words where it refuses connections.
     async fn in_its_own_words(&self, why: String) -> String {
-        if let Some(refusal) = self.lineages.refusal() {
+        if let Some(refusal) = self.store.lineages.refusal() {
             return format!("{why}: {refusal}");
         }
         match tokio::time::timeout(REFUSAL_LIMIT, self.database.refusal()).await {
@@ -134,7 +131,7 @@ impl Health {
 
     /// The note of a failover, for a while after it.
     fn failover(&self) -> Option<String> {
-        let (change, ago) = self.lineages.last_change().filter(|(_, ago)| *ago < TOLD_OF_FAILOVER)?;
+        let (change, ago) = self.store.lineages.last_change().filter(|(_, ago)| *ago < TOLD_OF_FAILOVER)?;
         Some(format!("database: it failed over {change}, {} ago", span(ago.as_millis().try_into().unwrap_or(i64::MAX))))
     }
 

@@ -13,7 +13,7 @@ use outbox_store::store::due::{
 };
 use outbox_store::store::{OpenedTerm, Settlement, TermCounts, Wakeups};
 use outbox_store::{
-    ChannelTerms, ClaimId, Epoch, Holder, Mark, Message, Shard, Store, StoreError, TermEnd, TermId, WalkStart,
+    ChannelTerms, ClaimId, Epoch, Holder, Lineages, Mark, Message, Shard, Store, StoreError, TermEnd, TermId, WalkStart,
 };
 
 use crate::health::answering::{Answering, Silence};
@@ -22,13 +22,15 @@ use crate::health::answering::{Answering, Silence};
 #[derive(Debug)]
 pub struct StoreHealth {
     store: Arc<dyn Store>,
+    /// What its connections tell of failovers.
+    pub lineages: Arc<Lineages>,
     answering: Answering,
 }
 
 impl StoreHealth {
     /// Watches `store`.
-    pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, answering: Answering::new("the outbox database did not answer in time") }
+    pub fn new(store: Arc<dyn Store>, lineages: Arc<Lineages>) -> Self {
+        Self { store, lineages, answering: Answering::new("the outbox database did not answer in time") }
     }
 
     async fn watch<T>(&self, answer: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {

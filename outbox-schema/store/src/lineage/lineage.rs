@@ -14,8 +14,8 @@ pub struct Lineage {
 impl Lineage {
     /// PostgreSQL: the identifier that all copies of a cluster share, and the timeline, which each promotion raises
     /// (<https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-TIMELINES>). The identifier may be unknown.
-    pub(crate) fn of_postgres(system: Option<String>, timeline: u32) -> Self {
-        Self { server: format!("system {}", system.as_deref().unwrap_or("unknown")), timeline }
+    pub(crate) fn of_postgres(system: Option<&str>, timeline: u32) -> Self {
+        Self { server: format!("system {}", system.unwrap_or("unknown")), timeline }
     }
 
     /// MySQL and MariaDB: the server. Nothing orders two of them.
@@ -79,7 +79,7 @@ mod tests {
     fn what_was_seen_is_read_as_it_was_written() {
         let lineages = [
             None,
-            Some(Lineage::of_postgres(Some("7401".to_owned()), 3)),
+            Some(Lineage::of_postgres(Some("7401"), 3)),
             Some(Lineage::of_mysql("db-1:3306 (server_id 7)".to_owned())),
         ];
         for lineage in lineages {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn only_a_higher_timeline_of_the_same_database_is_later() {
-        let of = |system: &str, timeline| Lineage::of_postgres(Some(system.to_owned()), timeline);
+        let of = |system: &str, timeline| Lineage::of_postgres(Some(system), timeline);
         assert!(of("7", 2).is_after(&of("7", 1)));
         assert!(
             !of("7", 1).is_after(&of("7", 1)) && !of("7", 1).is_after(&of("7", 2)) && !of("8", 2).is_after(&of("7", 1))

@@ -164,7 +164,7 @@ impl SameDatabase {
     /// Safe: the change is told by the next call.
     pub async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }
@@ -175,18 +175,18 @@ mod tests {
 
     use super::*;
 
-    fn timeline(timeline: u32) -> Option<Lineage> {
-        Some(Lineage::of_postgres(Some("7".to_owned()), timeline))
+    fn timeline(timeline: u32) -> Lineage {
+        Lineage::of_postgres(Some("7"), timeline)
     }
 
     #[test]
     fn the_first_lineage_is_no_change_and_a_promotion_is_one() {
         let lineages = Lineages::default();
         let before = lineages.watch();
-        lineages.admit(Server::Writer(timeline(1))).unwrap();
-        lineages.admit(Server::Writer(timeline(1))).unwrap();
+        lineages.admit(Server::Writer(Some(timeline(1)))).unwrap();
+        lineages.admit(Server::Writer(Some(timeline(1)))).unwrap();
         assert!(before.holds() && lineages.holds(Duration::from_hours(1)) && lineages.last_change().is_none());
-        lineages.admit(Server::Writer(timeline(2))).unwrap();
+        lineages.admit(Server::Writer(Some(timeline(2)))).unwrap();
         assert!(!before.holds() && lineages.watch().holds());
         assert!(!lineages.holds(Duration::from_hours(1)) && lineages.holds(Duration::ZERO));
         assert_eq!(lineages.last_change().unwrap().0, "from timeline 1 of system 7 to timeline 2 of system 7");
@@ -195,13 +195,13 @@ mod tests {
     #[test]
     fn no_connection_and_no_term_goes_back_to_what_was_left() {
         let lineages = Lineages::default();
-        lineages.admit(Server::Writer(timeline(2))).unwrap();
-        let refused = lineages.admit(Server::Writer(timeline(1))).unwrap_err();
+        lineages.admit(Server::Writer(Some(timeline(2)))).unwrap();
+        let refused = lineages.admit(Server::Writer(Some(timeline(1)))).unwrap_err();
         assert!(refused.contains("timeline 1") && refused.contains("timeline 2"), "{refused}");
         assert_eq!(lineages.refusal(), Some(refused));
-        assert!(lineages.begin(timeline(1), Epoch(4)).is_err());
-        assert!(lineages.begin(timeline(2), Epoch(4)).is_ok_and(|same| same.holds()));
-        lineages.admit(Server::Writer(timeline(2))).unwrap();
+        assert!(lineages.begin(Some(timeline(1)), Epoch(4)).is_err());
+        assert!(lineages.begin(Some(timeline(2)), Epoch(4)).is_ok_and(|same| same.holds()));
+        lineages.admit(Server::Writer(Some(timeline(2)))).unwrap();
         assert_eq!(lineages.refusal(), None);
     }
 
@@ -216,16 +216,16 @@ mod tests {
     #[test]
     fn what_the_witness_knows_ends_the_side_that_was_left_and_no_other() {
         let lineages = Lineages::default();
-        lineages.admit(Server::Writer(timeline(1))).unwrap();
-        let same = lineages.begin(timeline(1), Epoch(3)).unwrap();
-        lineages.told(Seen { epoch: Epoch(3), lineage: timeline(1) });
+        lineages.admit(Server::Writer(Some(timeline(1)))).unwrap();
+        let same = lineages.begin(Some(timeline(1)), Epoch(3)).unwrap();
+        lineages.told(Seen { epoch: Epoch(3), lineage: Some(timeline(1)) });
         lineages.told(Seen { epoch: Epoch(2), lineage: None });
-        let stranger = Lineage::of_postgres(Some("8".to_owned()), 9);
+        let stranger = Lineage::of_postgres(Some("8"), 9);
         lineages.told(Seen { epoch: Epoch(3), lineage: Some(stranger) });
         assert!(same.holds() && lineages.highest_epoch() == Epoch(3));
-        lineages.told(Seen { epoch: Epoch(5), lineage: timeline(2) });
+        lineages.told(Seen { epoch: Epoch(5), lineage: Some(timeline(2)) });
         assert!(!same.holds() && lineages.highest_epoch() == Epoch(5));
-        assert!(lineages.admit(Server::Writer(timeline(1))).is_err());
+        assert!(lineages.admit(Server::Writer(Some(timeline(1)))).is_err());
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
         let lineages = Lineages::default();
         let same = lineages.begin(None, Epoch(1)).unwrap();
         lineages.admit(Server::Writer(None)).unwrap();
-        lineages.told(Seen { epoch: Epoch(9), lineage: timeline(9) });
+        lineages.told(Seen { epoch: Epoch(9), lineage: Some(timeline(9)) });
         assert!(same.holds() && lineages.current().is_none());
     }
 }

@@ -57,7 +57,7 @@ fn of_postgres(row: &PgRow) -> sqlx::Result<Server> {
     }
     let timeline: Option<String> = row.try_get("timeline")?;
     let timeline = timeline.and_then(|hex| u32::from_str_radix(&hex, 16).ok());
-    let system = row.try_get("system")?;
+    let system: Option<&str> = row.try_get("system")?;
     Ok(Server::Writer(timeline.map(|timeline| Lineage::of_postgres(system, timeline))))
 }
 
