@@ -53,7 +53,7 @@ fn of_postgres(row: &PgRow) -> sqlx::Result<Server> {
         return Ok(Server::Reader("it is a standby, in recovery".to_owned()));
     }
     if row.try_get("reads_only")? {
-        return Ok(Server::Reader("its transactions are read-only".to_owned()));
+        return Ok(Server::Reader("each transaction is a read-only transaction".to_owned()));
     }
     let timeline: Option<String> = row.try_get("timeline")?;
     let timeline = timeline.and_then(|hex| u32::from_str_radix(&hex, 16).ok());

@@ -4,6 +4,7 @@ mod away;
 mod frozen_transactions;
 pub(crate) mod grants;
 mod late_commits;
+mod lineage;
 mod look_plans;
 pub(crate) mod migrate;
 mod plans;
