@@ -91,8 +91,7 @@ pub(super) async fn try_once(config: &Config, connections: Connections, wire: &H
     let store = session::require_work(&database).await?;
     let (settings, also) = (config.clone(), lineages.clone());
     // A connection belongs to the threads that made it.
-    let asked =
-        wire.spawn(async move { wiring::database_to_poll(&settings, connections.of_the_listener, &also).await });
+    let asked = wire.spawn(async move { wiring::database_to_ask(&settings, connections.of_the_listener, &also).await });
     let asked = asked.await??;
     let lease = wiring::lease(config, &outbox.outbox_id.to_string(), &lineages).await?;
     let failovers = Failovers {

@@ -29,33 +29,49 @@ impl Failovers {
     /// poller whose connections still lead to the database of before.
     pub async fn follow(self) {
         let mut same = self.lineages.watch();
+        let mut witnessed = None;
         loop {
+            let now = self.lineages.current();
+            if now != witnessed && self.tell_others().await {
+                witnessed = now;
+            }
             if tokio::time::timeout(self.ttl / 3, same.changed()).await.is_ok() {
-                self.tell().await;
+                let (change, _) = self.lineages.last_change().unwrap_or_default();
+                tracing::warn!(change, "database.changed");
+                self.distrust();
+                let (store, databases) = (self.store.clone(), self.databases.clone());
+                tokio::spawn(async move {
+                    tokio::time::sleep(CALLS_END).await;
+                    distrust(&*store, &databases);
+                });
                 continue;
             }
-            let asked = tokio::time::timeout(self.ttl, self.databases[0].ask_again(&self.lineages)).await;
-            if let Ok(Err(_)) = asked {
-                self.distrust();
+            match tokio::time::timeout(self.ttl, self.databases[0].ask_again(&self.lineages)).await {
+                // All connections are at work: they find out by themselves.
+                Ok(Ok(()) | Err(sqlx::Error::PoolTimedOut)) => {}
+                Ok(Err(_)) | Err(_) => self.distrust(),
             }
         }
     }
 
-    /// Tells the log and the other replicas, and closes the connections to the database of before.
-    async fn tell(&self) {
-        let (change, _) = self.lineages.last_change().unwrap_or_default();
-        tracing::warn!(change, "database.changed");
-        self.distrust();
-        // Only a warning to the others. Each finds out by its own connections too.
-        if let Err(error) = self.lease.witness(Shard::default()).await {
-            tracing::warn!(%error, "lease.witness_not_told");
+    /// Tells the lease store which database this replica sees, for pollers whose connections lead to one that was left.
+    async fn tell_others(&self) -> bool {
+        match tokio::time::timeout(self.ttl / 3, self.lease.witness(Shard::default())).await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "lease.witness_not_told");
+                false
+            }
+            Err(_) => false,
         }
-        tokio::time::sleep(CALLS_END).await;
-        self.distrust();
     }
 
     fn distrust(&self) {
-        self.store.distrust();
-        self.databases.iter().for_each(Database::distrust);
+        distrust(&*self.store, &self.databases);
     }
+}
+
+fn distrust(store: &dyn Store, databases: &[Database]) {
+    store.distrust();
+    databases.iter().for_each(Database::distrust);
 }

@@ -25,6 +25,11 @@ impl Gate {
         Self { clock, trusted_until: AtomicU64::new(micros(trusted_until)), closed: AtomicBool::new(false), same }
     }
 
+    /// Whether the database is still the one that minted the term.
+    pub fn is_of_the_same_database(&self) -> bool {
+        self.same.holds()
+    }
+
     /// Whether a send may begin now.
     pub fn is_open(&self) -> bool {
         !self.trusted_for().is_zero()

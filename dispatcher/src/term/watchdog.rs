@@ -109,6 +109,8 @@ impl Watchdog {
             }
             fault_point::reach(Point::Renew).await;
             match self.renew(term.id.shard, &term.id.holder).await {
+                // The renewal brought that too.
+                Renewal::Trusted(_) if !term.gate.is_of_the_same_database() => return TermEnd::DatabaseChanged,
                 Renewal::Trusted(_) if self.lineages.highest_epoch() > term.id.epoch => return TermEnd::Fenced,
                 Renewal::Trusted(until) => {
                     term.gate.trust_until(until);

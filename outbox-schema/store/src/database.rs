@@ -12,7 +12,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Executor, MySqlConnection, MySqlPool, PgPool, Pool, SqlitePool};
 
-use crate::lineage::{self, Lineages};
+use crate::lineage::{self, Lineages, Takes};
 use crate::session::Session;
 use crate::silence::{Silence, distrust};
 use crate::tls;
@@ -156,11 +156,16 @@ impl Database {
     /// The same for a poller, whose process knows of failovers: no connection leads to a server that takes no writes, or that the
     /// database has left behind.
     pub async fn connect_to_poll(options: &ConnectOptions<'_>, lineages: &Arc<Lineages>) -> Result<Self, ConnectError> {
-        let connected = connect(options, Some(lineages)).await;
+        let connected = connect(options, Some(Admission { lineages: lineages.clone(), takes: Takes::Writers })).await;
         match (connected, lineages.refusal()) {
             (Err(ConnectError::Connect(sqlx::Error::PoolTimedOut)), Some(why)) => Err(ConnectError::NoWriter { why }),
             (connected, _) => connected,
         }
+    }
+
+    /// The same for what people ask of that process: a server that takes no writes has answers too.
+    pub async fn connect_to_ask(options: &ConnectOptions<'_>, lineages: &Arc<Lineages>) -> Result<Self, ConnectError> {
+        connect(options, Some(Admission { lineages: lineages.clone(), takes: Takes::Readers })).await
     }
 
     /// Connects to what is there: a SQLite file that does not exist is not created.
@@ -199,16 +204,17 @@ impl Database {
     ///
     /// # Errors
     /// Why it cannot: the server turned into a standby, or is away. That connection is closed.
-    pub async fn ask_again(&self, lineages: &Lineages) -> sqlx::Result<()> {
+    pub async fn ask_again(&self, lineages: &Arc<Lineages>) -> sqlx::Result<()> {
+        let admission = Admission { lineages: lineages.clone(), takes: Takes::Writers };
         match self {
             Self::Postgres(pool) => {
                 let mut session = Session::open(pool).await?;
-                admitted(lineages, lineage::read_postgres(&mut session).await?)?;
+                admission.of(lineage::read_postgres(&mut session).await)?;
                 session.finish();
             }
             Self::MySql(pool) => {
                 let mut session = Session::open(pool).await?;
-                admitted(lineages, lineage::read_mysql(&mut session).await?)?;
+                admission.of(lineage::ask_mysql(&mut session).await)?;
                 session.finish();
             }
             Self::Sqlite(_) => {}
@@ -245,16 +251,16 @@ impl Database {
     }
 }
 
-async fn connect(options: &ConnectOptions<'_>, lineages: Option<&Arc<Lineages>>) -> Result<Database, ConnectError> {
+async fn connect(options: &ConnectOptions<'_>, admission: Option<Admission>) -> Result<Database, ConnectError> {
     match options.url.split_once(':').map_or(options.url, |(scheme, _)| scheme) {
-        "postgres" | "postgresql" => postgres(options, lineages.cloned()).await.map(Database::Postgres),
-        "mysql" | "mariadb" => mysql(options, lineages.cloned()).await.map(Database::MySql),
+        "postgres" | "postgresql" => postgres(options, admission).await.map(Database::Postgres),
+        "mysql" | "mariadb" => mysql(options, admission).await.map(Database::MySql),
         "sqlite" => Ok(Database::Sqlite(sqlite(options).await?)),
         scheme => Err(ConnectError::Scheme { scheme: scheme.to_owned() }),
     }
 }
 
-async fn postgres(options: &ConnectOptions<'_>, lineages: Option<Arc<Lineages>>) -> Result<PgPool, ConnectError> {
+async fn postgres(options: &ConnectOptions<'_>, admission: Option<Admission>) -> Result<PgPool, ConnectError> {
     let limit = format!("{}ms", STATEMENT_LIMIT.as_millis());
     let url = with_host(options.url);
     let (connect, verified) = tls::of_postgres(&url, PgConnectOptions::from_str(&url)?);
@@ -276,14 +282,14 @@ async fn postgres(options: &ConnectOptions<'_>, lineages: Option<Arc<Lineages>>)
     if let Some(schema) = options.schema {
         connect = connect.options([("search_path", format!("\"{}\"", schema.replace('"', "\"\"")))]);
     }
-    let pool = asked_after_a_while(PgPoolOptions::new(), lineages.clone())
+    let pool = asked_after_a_while(PgPoolOptions::new(), admission.clone())
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
         .after_connect(move |connection, _| {
-            let lineages = lineages.clone();
+            let admission = admission.clone();
             Box::pin(async move {
-                let Some(lineages) = lineages else { return Ok(()) };
-                admitted(&lineages, lineage::read_postgres(connection).await?)
+                let Some(admission) = admission else { return Ok(()) };
+                admission.of(lineage::read_postgres(connection).await)
             })
         })
         .connect_with(connect.clone());
@@ -308,23 +314,34 @@ pub async fn check_inserts(connection: &mut MySqlConnection) -> sqlx::Result<()>
 
 /// A pool that asks whether a connection still works only after the connection was idle for a while. One that leads to a database of
 /// before a failover is closed.
-fn asked_after_a_while<DB: sqlx::Database>(
-    options: PoolOptions<DB>,
-    lineages: Option<Arc<Lineages>>,
-) -> PoolOptions<DB> {
+fn asked_after_a_while<DB: sqlx::Database>(options: PoolOptions<DB>, admission: Option<Admission>) -> PoolOptions<DB> {
     let silence = Arc::new(Silence::default());
     options.test_before_acquire(false).before_acquire(move |connection, meta| {
-        let (silence, lineages) = (silence.clone(), lineages.clone());
+        let (silence, admission) = (silence.clone(), admission.clone());
         Box::pin(async move {
-            let of_before = lineages.is_some_and(|lineages| !lineages.holds(meta.age));
+            let of_before = admission.is_some_and(|admission| !admission.lineages.holds(meta.age));
             Ok(!of_before && silence.holds(connection, meta.idle_for).await?)
         })
     })
 }
 
-/// The pool closes a connection that is not admitted, and makes another one while its caller waits.
-fn admitted(lineages: &Lineages, server: lineage::Server) -> sqlx::Result<()> {
-    lineages.admit(server).map_err(|why| sqlx::Error::Configuration(why.into()))
+/// Which connections a pool keeps. It closes one that is not admitted, and makes another one while its caller waits.
+#[derive(Debug, Clone)]
+struct Admission {
+    lineages: Arc<Lineages>,
+    takes: Takes,
+}
+
+impl Admission {
+    fn of(&self, server: sqlx::Result<lineage::Server>) -> sqlx::Result<()> {
+        match server {
+            Ok(server) => self.lineages.admit(server, self.takes).map_err(|why| sqlx::Error::Configuration(why.into())),
+            Err(error) => {
+                self.lineages.refused_for(Some(&format!("it did not say which server it is: {}", words(&error))));
+                Err(error)
+            }
+        }
+    }
 }
 
 /// The pool, or the reason why there is none. The pool by itself says only that it waited in vain; one single
@@ -347,7 +364,7 @@ where
 /// on: <https://github.com/transact-rs/sqlx/issues/4335>).
 const KEPT_STATEMENTS: usize = 512;
 
-async fn mysql(options: &ConnectOptions<'_>, lineages: Option<Arc<Lineages>>) -> Result<MySqlPool, ConnectError> {
+async fn mysql(options: &ConnectOptions<'_>, admission: Option<Admission>) -> Result<MySqlPool, ConnectError> {
     // The scheme of MariaDB means the same protocol.
     let url = with_host(options.url).replacen("mariadb:", "mysql:", 1);
     let (connect, verified) = tls::of_mysql(&url, MySqlConnectOptions::from_str(&url)?);
@@ -355,15 +372,15 @@ async fn mysql(options: &ConnectOptions<'_>, lineages: Option<Arc<Lineages>>) ->
     if !url.contains("statement-cache-capacity") {
         connect = connect.statement_cache_capacity(KEPT_STATEMENTS);
     }
-    let pool = asked_after_a_while(MySqlPoolOptions::new(), lineages.clone())
+    let pool = asked_after_a_while(MySqlPoolOptions::new(), admission.clone())
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
         .after_connect(move |connection, _| {
-            let lineages = lineages.clone();
+            let admission = admission.clone();
             Box::pin(async move {
                 connection.execute(query!("mysql/poller/session")).await?;
-                let Some(lineages) = lineages else { return Ok(()) };
-                admitted(&lineages, lineage::read_mysql(connection).await?)
+                let Some(admission) = admission else { return Ok(()) };
+                admission.of(lineage::ask_mysql(connection).await)
             })
         })
         .connect_with(connect.clone());

@@ -100,12 +100,12 @@ impl Health {
 
     /// The error, and the database's own words where it refuses connections.
     async fn in_its_own_words(&self, why: String) -> String {
-        if let Some(refusal) = self.store.lineages.refusal() {
-            return format!("{why}: {refusal}");
-        }
         match tokio::time::timeout(REFUSAL_LIMIT, self.database.refusal()).await {
             Ok(Some(refusal)) if !why.contains(&words(&refusal)) => format!("{why}: {}", words(&refusal)),
-            Ok(Some(_) | None) | Err(_) => why,
+            Ok(None) => {
+                self.store.lineages.refusal().map_or_else(|| why.clone(), |refusal| format!("{why}: {refusal}"))
+            }
+            Ok(Some(_)) | Err(_) => why,
         }
     }
 

@@ -39,7 +39,11 @@ impl StoreHealth {
 
     /// Since when nothing could be written. None where the last call was answered.
     pub fn trouble(&self) -> Option<Silence> {
-        self.answering.trouble()
+        let mut silence = self.answering.trouble()?;
+        if let Some(refusal) = self.lineages.refusal() {
+            silence.why = format!("{}: {refusal}", silence.why);
+        }
+        Some(silence)
     }
 }
 

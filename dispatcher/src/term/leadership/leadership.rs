@@ -87,16 +87,25 @@ impl Leadership {
     /// What is in flight goes on, and is marked under its old claims.
     pub async fn hand_over(&mut self, term: &Term) {
         let why = term.end_reason().unwrap_or(TermEnd::Lost);
+        if why == TermEnd::DatabaseChanged {
+            // Perhaps this replica reaches no database any more. Another one does.
+            tokio::join!(self.say_farewell(term, why), self.give_up_lease(&term.id.holder));
+        } else {
+            self.say_farewell(term, why).await;
+            self.give_up_lease(&term.id.holder).await;
+        }
+        self.stands_back = is_own_failure(why);
+        self.note_fenced(term, why);
+        self.metrics.term_ended(term.id.shard, why);
+    }
+
+    async fn say_farewell(&self, term: &Term, why: TermEnd) {
         let farewell = self.store.end_term(&term.id, why, term.counts());
         match self.clock.within(FAREWELL_LIMIT, farewell).await {
             Some(Ok(())) => {}
             Some(Err(error)) => tracing::warn!(epoch = %term.id.epoch, %error, "term.end_not_recorded"),
             None => tracing::warn!(epoch = %term.id.epoch, limit = ?FAREWELL_LIMIT, "term.end_not_recorded"),
         }
-        self.stands_back = is_own_failure(why);
-        self.note_fenced(term, why);
-        self.give_up_lease(&term.id.holder).await;
-        self.metrics.term_ended(term.id.shard, why);
     }
 
     /// Two pollers at once for a moment can be. Twice in a row, the lease does not keep them apart.
@@ -154,7 +163,7 @@ impl Leadership {
     }
 
     /// Mints the epoch above all that any replica saw, in a database that none of them has left behind.
-    async fn mint(&self, holder: &Holder) -> Result<(OpenedTerm, SameDatabase), String> {
+    async fn mint(&mut self, holder: &Holder) -> Result<(OpenedTerm, SameDatabase), String> {
         match self.clock.within(call_limit(self.ttl), self.lease.witness(self.shard)).await {
             Some(Ok(())) => {}
             Some(Err(error)) => return Err(error.to_string()),
@@ -170,6 +179,8 @@ impl Leadership {
             Ok(same) => Ok((opened, same)),
             Err(left_behind) => {
                 self.store.distrust();
+                // Another replica may see the database of now.
+                self.stands_back = true;
                 Err(left_behind)
             }
         }
@@ -201,6 +212,9 @@ impl Leadership {
             unsettled = term.opened.unsettled.len(), "term.began"
         );
         self.watchdog().watch(&term);
+        // The other replicas hear of the epoch at once, and not by the first renewal.
+        let (lease, shard) = (self.lease.clone(), self.shard);
+        tokio::spawn(async move { lease.witness(shard).await });
         self.end_in_time(&term, same, shutdown.clone());
         term
     }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use outbox_store::{Epoch, Seen};
+
 use super::*;
 use crate::fixtures::{Asked, LeaseStore, Network, Rival, SteppedClock, TermStore, metrics};
 use crate::in_flight::InFlight;
@@ -237,4 +239,58 @@ async fn a_term_that_is_fenced_once_is_an_accident_and_twice_in_a_row_a_fault_of
         stage.leadership.hand_over(&term).await;
         assert_eq!(stage.leadership.fenced, in_a_row, "{end:?}");
     }
+}
+
+/// What was seen of a database on this timeline.
+fn seen(epoch: i64, timeline: u32) -> Seen {
+    format!("{epoch} {timeline} system 7").parse().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_ends_where_its_database_fails_over_and_its_gate_shuts_before_anybody_hears_of_it() {
+    let mut stage = stage(Duration::from_hours(1), vec![AT_ONCE], Duration::ZERO);
+    stage.store.fail_over(&seen(0, 1));
+    let term = stage.term().await;
+    assert!(term.gate.is_open());
+    stage.leadership.lineages.told(seen(0, 2));
+    assert!(!term.gate.is_open());
+    term.ended().await;
+    assert_eq!(term.end_reason(), Some(TermEnd::DatabaseChanged));
+    stage.leadership.hand_over(&term).await;
+    assert_eq!(stage.store.ended(), [(term.id.clone(), TermEnd::DatabaseChanged)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_term_begins_in_a_database_that_was_left() {
+    let mut stage = stage(Duration::from_hours(1), vec![AT_ONCE], Duration::ZERO);
+    stage.store.fail_over(&seen(0, 1));
+    let term = stage.term().await;
+    stage.leadership.lineages.told(seen(0, 2));
+    term.ended().await;
+    stage.leadership.hand_over(&term).await;
+    let lineages = stage.leadership.lineages.clone();
+    let in_vain = tokio::time::timeout(Duration::from_mins(5), stage.term()).await;
+    assert!(in_vain.is_err(), "a term began in a database that was left");
+    stage.store.fail_over(&seen(0, 2));
+    let next = stage.term().await;
+    assert!(next.gate.is_open() && lineages.current().is_some_and(|now| now.starts_with("timeline 2 ")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_is_minted_above_all_epochs_that_were_seen() {
+    let mut stage = stage(Duration::from_hours(1), vec![AT_ONCE], Duration::ZERO);
+    stage.leadership.lineages.told(seen(41, 1));
+    stage.term().await;
+    assert_eq!(stage.store.above(), [Epoch(41)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_is_over_once_a_renewal_tells_of_a_later_one() {
+    let mut stage = stage(Duration::from_hours(1), vec![AT_ONCE], Duration::ZERO);
+    let term = stage.term().await;
+    stage.leadership.lineages.told(seen(41, 1));
+    term.progress();
+    term.ended().await;
+    assert_eq!(term.end_reason(), Some(TermEnd::Fenced));
+    assert!(stage.clock.now().since_boot() <= TTL / 3 + 2 * TIMER, "{:?}", stage.clock.now());
 }

@@ -80,6 +80,11 @@ SELECT pg_is_in_recovery() AS recovers, current_setting('transaction_read_only')
        CASE WHEN NOT pg_is_in_recovery() AND to_regproc('aurora_version') IS NULL
             THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline
 
+-- name: lineage_none
+-- Where neither the control file nor the log can be asked.
+SELECT pg_is_in_recovery() AS recovers, current_setting('transaction_read_only')::boolean AS reads_only, NULL::text AS system,
+       NULL::text AS timeline
+
 -- name: lineage_without_system
 -- For a role that may not read the control file.
 SELECT pg_is_in_recovery() AS recovers, current_setting('transaction_read_only')::boolean AS reads_only, NULL::text AS system,

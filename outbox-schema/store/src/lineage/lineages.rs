@@ -21,6 +21,18 @@ pub struct Lineages {
     refused: Mutex<Option<String>>,
 }
 
+/// Which servers a connection may lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// Those that take writes.
+    Writers,
+    /// Those too that take none: a person can look there.
+    Readers,
+}
+
+/// A database that goes back within this time to where it was is two.
+const IN_TURN: Duration = Duration::from_mins(1);
+
 /// The lineage that counts.
 #[derive(Debug, Clone)]
 struct Current {
@@ -41,24 +53,33 @@ impl Default for Lineages {
 }
 
 impl Lineages {
-    /// Takes a new connection to this server, or says why it is of no use to a poller.
-    pub(crate) fn admit(&self, server: Server) -> Result<(), String> {
-        let admitted = match server {
-            Server::Reader(why) => {
-                Err(format!("the server takes no writes ({why}); the poller waits for one that does"))
-            }
-            Server::Writer(lineage) => self.saw(lineage, Instant::now()),
+    /// Takes a connection to this server, or says why it is of no use.
+    pub(crate) fn admit(&self, server: Server, takes: Takes) -> Result<(), String> {
+        let admitted = match (server, takes) {
+            (Server::Reader(_), Takes::Readers) => return Ok(()),
+            (Server::Reader(why), Takes::Writers) => Err(format!(
+                "the server takes no writes ({why}), so no poller can use it; replicas wait for one that does"
+            )),
+            (Server::Writer(lineage), _) => self.saw(lineage),
         };
-        if let Err(error) = &admitted {
-            tracing::warn!(%error, "database.not_to_poll");
-            // The server may have been another one before, and other connections lead to it.
+        self.refused_for(admitted.as_ref().err());
+        admitted
+    }
+
+    /// Notes why no connection can be used, or that one can. The server may have been another one before, and other connections
+    /// lead to it: those are not used any more.
+    pub(crate) fn refused_for(&self, why: Option<&String>) {
+        let mut refused = self.refused.lock();
+        if let Some(error) = why
+            && refused.as_ref() != why
+        {
+            tracing::warn!(error, "database.not_to_poll");
             self.current.send_if_modified(|current| {
-                current.since = current.lineage.is_some().then(Instant::now);
+                current.since = Some(Instant::now());
                 false
             });
         }
-        self.refused.lock().clone_from(&admitted.as_ref().err().cloned());
-        admitted
+        refused.clone_from(&why.cloned());
     }
 
     /// Whether a connection of this age may still be used.
@@ -98,19 +119,27 @@ impl Lineages {
         self.epoch.fetch_max(seen.epoch.0, Ordering::AcqRel);
         let is_left = |left: &Current| matches!((&left.lineage, &seen.lineage), (Some(here), Some(there)) if there.is_after(here));
         if is_left(&self.current.borrow()) {
+            tracing::warn!(%seen, "database.left_behind");
             // Should it have been known meanwhile, it is no change.
-            let _ = self.saw(seen.lineage, Instant::now());
+            let _ = self.saw(seen.lineage);
         }
     }
 
     /// Begins a term that was minted in this lineage.
     ///
     /// # Errors
-    /// Why it may not begin: the lineage was left behind.
+    /// Why it may not begin: the lineage was left behind, or is unknown all at once.
     pub fn begin(&self, lineage: Option<Lineage>, epoch: Epoch) -> Result<SameDatabase, String> {
-        self.saw(lineage, Instant::now())?;
+        self.saw(lineage.clone())?;
+        let same = self.watch();
+        let now = same.0.borrow().lineage.clone();
+        if now != lineage {
+            let [minted, now] =
+                [lineage, now].map(|it| it.map_or_else(|| "nobody knows where".to_owned(), |it| it.to_string()));
+            return Err(format!("the epoch was minted at {minted}, and the database is at {now}"));
+        }
         self.epoch.fetch_max(epoch.0, Ordering::AcqRel);
-        Ok(self.watch())
+        Ok(same)
     }
 
     /// Tells of the next change.
@@ -119,8 +148,9 @@ impl Lineages {
     }
 
     /// Another lineage than that of before becomes the one that counts, unless it was left behind.
-    fn saw(&self, lineage: Option<Lineage>, at: Instant) -> Result<(), String> {
+    fn saw(&self, lineage: Option<Lineage>) -> Result<(), String> {
         let Some(lineage) = lineage else { return Ok(()) };
+        let now = Instant::now();
         let mut left_for = None;
         self.current.send_if_modified(|current| match current.lineage.take() {
             Some(newest) if newest.is_after(&lineage) => {
@@ -133,16 +163,24 @@ impl Lineages {
                 false
             }
             before => {
-                let changed = before.is_some();
-                let since = changed.then_some(at);
-                *current = Current { lineage: Some(lineage.clone()), before, changed: since, since };
-                changed
+                let changed = before.as_ref().map(|_| now);
+                let turns = current.changed.is_some_and(|changed| changed.elapsed() < IN_TURN);
+                if turns && current.before.as_ref() == Some(&lineage) {
+                    tracing::warn!(
+                        server = %lineage,
+                        "database.several_writers: the address of the database leads to two servers in turn, and each change ends the \
+                         term; lead it to one writer"
+                    );
+                }
+                *current = Current { lineage: Some(lineage.clone()), before, changed, since: changed.or(current.since) };
+                changed.is_some()
             }
         });
         match left_for {
             None => Ok(()),
             Some(newest) => Err(format!(
-                "the server goes on with {lineage}, but the database is at {newest}: this one was left behind"
+                "the server goes on with {lineage}, and a replica saw the database at {newest}: this server was left behind. To go \
+                 back to it for good, see docs/failover.md"
             )),
         }
     }
@@ -183,10 +221,10 @@ mod tests {
     fn the_first_lineage_is_no_change_and_a_promotion_is_one() {
         let lineages = Lineages::default();
         let before = lineages.watch();
-        lineages.admit(Server::Writer(Some(timeline(1)))).unwrap();
-        lineages.admit(Server::Writer(Some(timeline(1)))).unwrap();
+        lineages.admit(Server::Writer(Some(timeline(1))), Takes::Writers).unwrap();
+        lineages.admit(Server::Writer(Some(timeline(1))), Takes::Writers).unwrap();
         assert!(before.holds() && lineages.holds(Duration::from_hours(1)) && lineages.last_change().is_none());
-        lineages.admit(Server::Writer(Some(timeline(2)))).unwrap();
+        lineages.admit(Server::Writer(Some(timeline(2))), Takes::Writers).unwrap();
         assert!(!before.holds() && lineages.watch().holds());
         assert!(!lineages.holds(Duration::from_hours(1)) && lineages.holds(Duration::ZERO));
         assert_eq!(lineages.last_change().unwrap().0, "from timeline 1 of system 7 to timeline 2 of system 7");
@@ -195,28 +233,31 @@ mod tests {
     #[test]
     fn no_connection_and_no_term_goes_back_to_what_was_left() {
         let lineages = Lineages::default();
-        lineages.admit(Server::Writer(Some(timeline(2)))).unwrap();
-        let refused = lineages.admit(Server::Writer(Some(timeline(1)))).unwrap_err();
+        lineages.admit(Server::Writer(Some(timeline(2))), Takes::Writers).unwrap();
+        let refused = lineages.admit(Server::Writer(Some(timeline(1))), Takes::Writers).unwrap_err();
         assert!(refused.contains("timeline 1") && refused.contains("timeline 2"), "{refused}");
         assert_eq!(lineages.refusal(), Some(refused));
-        assert!(lineages.begin(Some(timeline(1)), Epoch(4)).is_err());
+        for unknown in [Some(timeline(1)), None] {
+            assert!(lineages.begin(unknown, Epoch(4)).is_err());
+        }
         assert!(lineages.begin(Some(timeline(2)), Epoch(4)).is_ok_and(|same| same.holds()));
-        lineages.admit(Server::Writer(Some(timeline(2)))).unwrap();
+        lineages.admit(Server::Writer(Some(timeline(2))), Takes::Writers).unwrap();
         assert_eq!(lineages.refusal(), None);
     }
 
     #[test]
     fn a_server_that_takes_no_writes_is_none_for_a_poller() {
         let lineages = Lineages::default();
-        let refused = lineages.admit(Server::Reader("read_only is ON".to_owned())).unwrap_err();
+        let refused = lineages.admit(Server::Reader("read_only is ON".to_owned()), Takes::Writers).unwrap_err();
         assert!(refused.contains("read_only is ON"), "{refused}");
         assert_eq!(lineages.current(), None);
+        lineages.admit(Server::Reader("read_only is ON".to_owned()), Takes::Readers).unwrap();
     }
 
     #[test]
     fn what_the_witness_knows_ends_the_side_that_was_left_and_no_other() {
         let lineages = Lineages::default();
-        lineages.admit(Server::Writer(Some(timeline(1)))).unwrap();
+        lineages.admit(Server::Writer(Some(timeline(1))), Takes::Writers).unwrap();
         let same = lineages.begin(Some(timeline(1)), Epoch(3)).unwrap();
         lineages.told(Seen { epoch: Epoch(3), lineage: Some(timeline(1)) });
         lineages.told(Seen { epoch: Epoch(2), lineage: None });
@@ -225,14 +266,14 @@ mod tests {
         assert!(same.holds() && lineages.highest_epoch() == Epoch(3));
         lineages.told(Seen { epoch: Epoch(5), lineage: Some(timeline(2)) });
         assert!(!same.holds() && lineages.highest_epoch() == Epoch(5));
-        assert!(lineages.admit(Server::Writer(Some(timeline(1)))).is_err());
+        assert!(lineages.admit(Server::Writer(Some(timeline(1))), Takes::Writers).is_err());
     }
 
     #[test]
     fn a_database_without_lineage_never_changes() {
         let lineages = Lineages::default();
         let same = lineages.begin(None, Epoch(1)).unwrap();
-        lineages.admit(Server::Writer(None)).unwrap();
+        lineages.admit(Server::Writer(None), Takes::Writers).unwrap();
         lineages.told(Seen { epoch: Epoch(9), lineage: Some(timeline(9)) });
         assert!(same.holds() && lineages.current().is_none());
     }

@@ -5,5 +5,6 @@ mod lineages;
 mod server;
 
 pub use lineage::{Lineage, Seen};
+pub(crate) use lineages::Takes;
 pub use lineages::{Lineages, SameDatabase};
-pub(crate) use server::{Server, read_mysql, read_postgres};
+pub(crate) use server::{Server, ask_mysql, read_mysql, read_postgres};

@@ -25,27 +25,28 @@ impl Server {
     }
 }
 
-/// PostgreSQL's words for a right that is missing: SQLSTATE `insufficient_privilege`.
-const NO_RIGHT: &str = "42501";
+/// What a server says that does not let a role ask, or is none of PostgreSQL's: SQLSTATE `insufficient_privilege`,
+/// `undefined_function`, `feature_not_supported`, `syntax_error`.
+const NOT_TO_BE_ASKED: [&str; 4] = ["42501", "42883", "0A000", "42601"];
 
-/// Asks in one round trip: nothing is prepared for one question. Each role may ask, unless somebody took that right away; then the
-/// timeline alone counts.
+/// From all that there is to know to the least. Each role may ask all, unless somebody took that right away.
+const QUESTIONS: [&str; 3] = [
+    query!("postgres/poller/lineage"),
+    query!("postgres/poller/lineage_without_system"),
+    query!("postgres/poller/lineage_none"),
+];
+
+/// Asks in one round trip: nothing is prepared for one question.
 pub(crate) async fn read_postgres(connection: &mut PgConnection) -> sqlx::Result<Server> {
-    let row = match connection.fetch_one(sqlx::raw_sql(query!("postgres/poller/lineage"))).await {
-        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(NO_RIGHT) => {
-            connection.fetch_one(sqlx::raw_sql(query!("postgres/poller/lineage_without_system"))).await
+    for question in QUESTIONS {
+        match connection.fetch_one(sqlx::raw_sql(question)).await {
+            Ok(row) => return of_postgres(&row),
+            Err(sqlx::Error::Database(error))
+                if error.code().is_some_and(|code| NOT_TO_BE_ASKED.contains(&code.as_ref())) => {}
+            Err(error) => return Err(error),
         }
-        row => row,
-    };
-    match row {
-        Ok(row) => of_postgres(&row),
-        // A server that speaks PostgreSQL's protocol and is another one.
-        Err(sqlx::Error::Database(error)) => {
-            tracing::debug!(%error, "database.lineage_unknown");
-            Ok(Server::Writer(None))
-        }
-        Err(error) => Err(error),
     }
+    Ok(Server::Writer(None))
 }
 
 fn of_postgres(row: &PgRow) -> sqlx::Result<Server> {
@@ -53,7 +54,7 @@ fn of_postgres(row: &PgRow) -> sqlx::Result<Server> {
         return Ok(Server::Reader("it is a standby, in recovery".to_owned()));
     }
     if row.try_get("reads_only")? {
-        return Ok(Server::Reader("each transaction is a read-only transaction".to_owned()));
+        return Ok(Server::Reader("each begins a read-only transaction, by a setting of server, database or role; some services set it where the disk is full".to_owned()));
     }
     let timeline: Option<String> = row.try_get("timeline")?;
     let timeline = timeline.and_then(|hex| u32::from_str_radix(&hex, 16).ok());
@@ -61,7 +62,15 @@ fn of_postgres(row: &PgRow) -> sqlx::Result<Server> {
     Ok(Server::Writer(timeline.map(|timeline| Lineage::of_postgres(system, timeline))))
 }
 
-/// Asks with `SHOW`: a proxy that splits reads from writes sends a `SELECT` to a reader, and this to the writer.
+/// Asks in a transaction: a proxy that splits reads from writes sends a question by itself to a reader.
+pub(crate) async fn ask_mysql(connection: &mut MySqlConnection) -> sqlx::Result<Server> {
+    connection.execute(query!("mysql/poller/begin")).await?;
+    let server = read_mysql(connection).await?;
+    connection.execute(query!("mysql/poller/commit")).await?;
+    Ok(server)
+}
+
+/// The same within a transaction.
 pub(crate) async fn read_mysql(connection: &mut MySqlConnection) -> sqlx::Result<Server> {
     let rows = connection.fetch_all(sqlx::raw_sql(query!("mysql/poller/lineage"))).await?;
     let variables: Vec<(String, String)> = rows.iter().map(variable).collect::<sqlx::Result<_>>()?;

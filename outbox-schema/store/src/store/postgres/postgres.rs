@@ -18,7 +18,8 @@ use crate::store::rows::DecidedRow;
 use crate::store::term::{DESTINATIONS_KNOWN, destinations, release, states};
 use crate::store::{Decided, OpenedTerm, Settlement, TermCounts, Wakeups, dead, outcomes, settle, unmarked, unsettled};
 use crate::{
-    ChannelTerms, ClaimId, Database, Epoch, Holder, InDoubtPolicy, Mark, Shard, Store, StoreError, TermEnd, TermId,
+    ChannelTerms, ClaimId, Database, Epoch, Holder, InDoubtPolicy, Lineage, Mark, Shard, Store, StoreError, TermEnd,
+    TermId,
 };
 
 /// The outbox in a PostgreSQL database.
@@ -60,8 +61,8 @@ pub(crate) async fn begun(
     shard: Shard,
     holder: &Holder,
     above: Epoch,
+    lineage: Option<Lineage>,
 ) -> Result<OpenedTerm, StoreError> {
-    let lineage = lineage::read_postgres(connection).await.map_err(|error| failed(BEGINNING, error))?.lineage();
     let epoch: i64 = sqlx::query_scalar(query!("postgres/poller/begin_term"))
         .bind(shard.0)
         .bind(holder.as_str())
@@ -127,7 +128,8 @@ pub(crate) async fn settled(
 impl Store for PostgresStore {
     async fn begin_term(&self, shard: Shard, holder: &Holder, above: Epoch) -> Result<OpenedTerm, StoreError> {
         let mut connection = self.of_the_loop.take().await.map_err(|error| failed(BEGINNING, error))?;
-        let term = begun(&mut connection, shard, holder, above).await?;
+        let server = lineage::read_postgres(&mut connection).await.map_err(|error| failed(BEGINNING, error))?;
+        let term = begun(&mut connection, shard, holder, above, server.lineage()).await?;
         self.of_the_loop.keep(connection);
         Ok(term)
     }

@@ -37,8 +37,8 @@ impl PostgresStore {
 async fn life(connection: &mut PgConnection) -> Result<(), TrialError> {
     let probe = Probe::new();
     probe.insert(&mut AnyConnection::Postgres(connection)).await?;
-    let first =
-        probe.term(tried(TERM, begun(connection, probe.shard, &probe.holders[0], Epoch::default()).await)?.epoch, 0);
+    let first = probe
+        .term(tried(TERM, begun(connection, probe.shard, &probe.holders[0], Epoch::default(), None).await)?.epoch, 0);
     let (unordered, ordered) = tried(LOOK, looked(connection, &probe).await)?;
     let rows = Probe::rows(&unordered, &ordered)?;
     let terms = probe.terms();
@@ -50,8 +50,8 @@ async fn life(connection: &mut PgConnection) -> Result<(), TrialError> {
     tried(CLAIM, claimed(connection, &first, other).await)?;
     tried(MARK, mark_in_trial(connection, &marks).await)?;
     tried(TERM, ended(connection, &first, TermEnd::Shutdown, TermCounts::default()).await)?;
-    let second =
-        probe.term(tried(TERM, begun(connection, probe.shard, &probe.holders[1], Epoch::default()).await)?.epoch, 1);
+    let second = probe
+        .term(tried(TERM, begun(connection, probe.shard, &probe.holders[1], Epoch::default(), None).await)?.epoch, 1);
     tried(SETTLE, settled(&mut *connection, &second, &probe.channels).await)?;
     prune(AnyConnection::Postgres(connection), &marks).await
 }
