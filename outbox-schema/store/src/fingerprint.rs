@@ -27,7 +27,7 @@ const CALENDAR: [&str; 19] = [
 /// characters. The pattern of a pattern is itself.
 ///
 /// ```
-/// # use outbox_schema::fingerprint::pattern;
+/// # use outbox_store::fingerprint::pattern;
 /// let error = r#"https://shop.example/orders/4711 answered 422: no field "qty" in order 4711"#;
 /// assert_eq!(pattern(error), r#"https://shop.example/… answered #: no field "…" in order #"#);
 /// ```

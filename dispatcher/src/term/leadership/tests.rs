@@ -292,5 +292,5 @@ async fn a_term_is_over_once_a_renewal_tells_of_a_later_one() {
     term.progress();
     term.ended().await;
     assert_eq!(term.end_reason(), Some(TermEnd::Fenced));
-    assert!(stage.clock.now().since_boot() <= TTL / 3 + 2 * TIMER, "{:?}", stage.clock.now());
+    assert!(stage.clock.now().since_boot() <= TTL / 3 + DRAW + 2 * TIMER, "{:?}", stage.clock.now());
 }
