@@ -12,6 +12,7 @@ use outbox_store::{Database, Dialect, Epoch, Meta, SCHEMA_VERSION, Shard};
 use parking_lot::Mutex;
 
 use crate::configured::Configured;
+use crate::health::answering::Silence;
 use crate::health::cached::Cached;
 use crate::health::fleet::Fleet;
 use crate::health::lease_health::LeaseHealth;
@@ -22,7 +23,7 @@ use crate::text::span;
 use outbox_config::Config;
 use outbox_config::LeaseTimes;
 use outbox_dispatcher::metrics::Metrics;
-use outbox_dispatcher::poller::marker_health::MarkerHealth;
+use outbox_dispatcher::poller::marker_health::{MarkerHealth, Stuck};
 use outbox_dispatcher::reloadable::Reloadable;
 
 /// How often each replica refreshes the metrics that it sends over OTLP.
@@ -102,9 +103,7 @@ impl Health {
     async fn in_its_own_words(&self, why: String) -> String {
         match tokio::time::timeout(REFUSAL_LIMIT, self.database.refusal()).await {
             Ok(Some(refusal)) if !why.contains(&words(&refusal)) => format!("{why}: {}", words(&refusal)),
-            Ok(None) => {
-                self.store.lineages.refusal().map_or_else(|| why.clone(), |refusal| format!("{why}: {refusal}"))
-            }
+            Ok(None) => self.store.in_full(why),
             Ok(Some(_)) | Err(_) => why,
         }
     }
@@ -210,7 +209,9 @@ impl Readiness for Health {
             Ok(_) | Err(_) => None,
         };
         let newest_term = vitals.as_ref().ok().and_then(|vitals| newest_term(vitals));
-        let (store, lease, marks) = (self.store.trouble(), self.lease.trouble(), self.marker.stuck());
+        let store = self.store.trouble().map(|it| Silence { why: self.store.in_full(it.why), ..it });
+        let marks = self.marker.stuck().map(|it| Stuck { why: self.store.in_full(it.why), ..it });
+        let lease = self.lease.trouble();
         let mut causes = causes(&Observations {
             database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
             schema: schema.as_deref(),

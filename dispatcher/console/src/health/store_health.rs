@@ -39,11 +39,15 @@ impl StoreHealth {
 
     /// Since when nothing could be written. None where the last call was answered.
     pub fn trouble(&self) -> Option<Silence> {
-        let mut silence = self.answering.trouble()?;
-        if let Some(refusal) = self.lineages.refusal() {
-            silence.why = format!("{}: {refusal}", silence.why);
+        self.answering.trouble()
+    }
+
+    /// Why something failed, and why the servers that answer are of no use, where they are none.
+    pub fn in_full(&self, why: String) -> String {
+        match self.lineages.refusal() {
+            Some(refusal) => format!("{why}: {refusal}"),
+            None => why,
         }
-        Some(silence)
     }
 }
 
