@@ -95,19 +95,23 @@ async fn watch(bench: &mut Bench<'_>, count: usize, first: Duration, rounds: &mu
 }
 
 /// The Redis commands a second that the settings imply. A follower campaigns with one command per campaign interval and
-/// half of its jitter. The poller renews by a script of three commands, three times per ttl. At the end of a term the
-/// poller releases the lease, and all replicas campaign at once.
+/// half of its jitter. The poller renews by a script of four commands, three times per ttl. At the end of a term the
+/// poller releases the lease, all replicas campaign at once, and the next poller asks and tells what was seen of the database.
 fn implied_commands(config: &Config, replicas: usize) -> f64 {
     let followers = float(replicas) - 1.0;
     let campaigns = followers / (campaign_interval(config.lease.ttl).as_secs_f64() * 1.15);
-    let renewals = 3.0 * 3.0 / config.lease.ttl.as_secs_f64();
-    campaigns + renewals + (followers + 5.0) / config.lease.term.as_secs_f64()
+    let renewals = 4.0 * 3.0 / config.lease.ttl.as_secs_f64();
+    campaigns + renewals + (followers + 9.0) / config.lease.term.as_secs_f64()
 }
 
 /// The commits a second that the settings imply. The poller polls, and reads the pauses that operators set. A term
 /// takes eleven transactions to begin, to say what it runs by, to settle the claims of earlier terms, and to end. Its first
-/// polls follow each other closely. A replica writes its row twice a minute.
+/// polls follow each other closely. A replica writes its row twice a minute, and asks three times per ttl which server
+/// answers.
 fn implied_commits(config: &Config) -> f64 {
     let polls_and_looks = 1.0 / config.dispatch.poll_interval.as_secs_f64() + 1.0 / LISTEN.as_secs_f64();
-    polls_and_looks + 16.0 / config.lease.term.as_secs_f64() + 1.0 / EACH.as_secs_f64()
+    polls_and_looks
+        + 16.0 / config.lease.term.as_secs_f64()
+        + 1.0 / EACH.as_secs_f64()
+        + 3.0 / config.lease.ttl.as_secs_f64()
 }

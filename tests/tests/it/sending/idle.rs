@@ -69,7 +69,7 @@ async fn an_idle_fleet_asks_little_of_redis_and_its_followers_write_their_row_an
     let (calls, seconds) = (commands.count().await - before, began.elapsed().as_secs_f64());
     let rate = f64::from(calls) / seconds;
     eprintln!("an idle fleet of three: {calls} Redis commands in {seconds:.1} s, {rate:.2} per second");
-    assert!(rate <= 3.0, "{calls} Redis commands in {seconds:.1} s");
+    assert!(rate <= 3.5, "{calls} Redis commands in {seconds:.1} s");
 
     statements.retain(|(_, at)| *at > since);
     let holders = fleet.holders();
