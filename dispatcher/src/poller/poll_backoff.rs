@@ -41,7 +41,7 @@ impl PollBackoff {
         self.listener.set_polling(true);
     }
 
-    /// This replica polls no more.
+    /// Takes note that the replica polls no more.
     pub(crate) fn leave(&mut self) {
         self.listener.set_polling(false);
         self.reset();

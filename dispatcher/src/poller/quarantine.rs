@@ -23,7 +23,7 @@ pub(crate) struct Quarantine {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Those of each destination.
+    /// The quarantined rows of each destination.
     lines: HashMap<String, Line>,
     /// The destinations of those that are out.
     of: HashMap<MessageId, String>,

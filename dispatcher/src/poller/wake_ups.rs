@@ -33,7 +33,7 @@ impl WakeUpSource {
 pub struct WakeUpListener {
     /// Whether this replica polls.
     polls: AtomicBool,
-    /// Whether its poller is idle.
+    /// Whether the poller that listens is idle.
     idle: watch::Sender<bool>,
     wakeup: Arc<Notify>,
 }

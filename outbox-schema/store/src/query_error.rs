@@ -8,7 +8,7 @@ use crate::rights::lacks_rights;
 #[derive(Debug, thiserror::Error)]
 #[error("the outbox database {} ({doing}): {}", said(Some(source)), words(source))]
 pub struct QueryError {
-    /// What was being done.
+    /// The work that the question was for, in words.
     pub doing: &'static str,
     /// The words of the database or of its client.
     pub source: sqlx::Error,

@@ -24,9 +24,9 @@ pub struct Lineages {
 /// Which servers a connection may lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// Those that take writes.
+    /// Servers that take writes.
     Writers,
-    /// Those too that take none: a person can look there.
+    /// Servers that take none too: a person can look there.
     Readers,
 }
 
@@ -37,9 +37,9 @@ const IN_TURN: Duration = Duration::from_mins(1);
 #[derive(Debug, Clone)]
 struct Current {
     lineage: Option<Lineage>,
-    /// What it took the place of.
+    /// The lineage that counted before.
     before: Option<Lineage>,
-    /// Since when.
+    /// When it took the place of that.
     changed: Option<Instant>,
     /// Connections that are older are not used any more.
     since: Option<Instant>,
@@ -191,12 +191,12 @@ impl Lineages {
 pub struct SameDatabase(watch::Receiver<Current>);
 
 impl SameDatabase {
-    /// Whether it is.
+    /// Whether the database is still the same.
     pub fn holds(&self) -> bool {
         !self.0.has_changed().unwrap_or(false)
     }
 
-    /// Completes once it is another one. Goes on with that one.
+    /// Completes once the database is another one. Goes on with that one.
     ///
     /// # Cancel safety
     /// Safe: the change is told by the next call.

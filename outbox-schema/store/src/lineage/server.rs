@@ -49,12 +49,15 @@ pub(crate) async fn read_postgres(connection: &mut PgConnection) -> sqlx::Result
     Ok(Server::Writer(None))
 }
 
+const READ_ONLY: &str = "sessions begin with a read-only transaction, by a setting of server, database or role; some services \
+                         set it where the disk is full";
+
 fn of_postgres(row: &PgRow) -> sqlx::Result<Server> {
     if row.try_get("recovers")? {
         return Ok(Server::Reader("it is a standby, in recovery".to_owned()));
     }
     if row.try_get("reads_only")? {
-        return Ok(Server::Reader("each begins a read-only transaction, by a setting of server, database or role; some services set it where the disk is full".to_owned()));
+        return Ok(Server::Reader(READ_ONLY.to_owned()));
     }
     let timeline: Option<String> = row.try_get("timeline")?;
     let timeline = timeline.and_then(|hex| u32::from_str_radix(&hex, 16).ok());

@@ -32,7 +32,7 @@ pub struct ApiState {
     pub configured: Reloadable<Configured>,
     /// How long the settings keep finished messages.
     pub retention: Reloadable<Retention>,
-    /// What wakes the poller.
+    /// The endpoint by which applications wake the poller.
     pub wake_endpoint: WakeEndpoint,
     /// The newest checks of this replica.
     pub checks: Checks,
