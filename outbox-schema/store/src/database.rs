@@ -13,7 +13,6 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{ConnectOptions as _, Executor, MySqlConnection, MySqlPool, PgPool, Pool, SqlitePool};
 
 use crate::lineage::{self, Lineages, Takes};
-use crate::passing::passes;
 use crate::session::Session;
 use crate::silence::{Silence, distrust};
 use crate::tls;
@@ -337,11 +336,9 @@ impl Admission {
     fn of(&self, server: sqlx::Result<lineage::Server>) -> sqlx::Result<()> {
         match server {
             Ok(server) => self.lineages.admit(server, self.takes).map_err(|why| sqlx::Error::Configuration(why.into())),
-            // A server that goes, or is not there, is no refusal.
+            // The server may be going just now: nothing is known of it.
             Err(error) => {
-                if matches!(&error, sqlx::Error::Database(said) if !passes(said.as_ref())) {
-                    self.lineages.refused_for(Some(&format!("it did not say which server it is: {}", words(&error))));
-                }
+                tracing::warn!(error = words(&error), "database.not_to_poll");
                 Err(error)
             }
         }

@@ -68,7 +68,7 @@ impl Lineages {
 
     /// Notes why no connection can be used, or that one can. The server may have been another one before, and other connections
     /// lead to it: those are not used any more.
-    pub(crate) fn refused_for(&self, why: Option<&String>) {
+    fn refused_for(&self, why: Option<&String>) {
         let mut refused = self.refused.lock();
         if let Some(error) = why
             && refused.as_ref() != why
