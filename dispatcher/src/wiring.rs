@@ -58,13 +58,14 @@ pub async fn database(config: &Config, connections: u32) -> anyhow::Result<Datab
 /// The same for a poller: no connection leads to a server that a failover left behind, or that takes no writes.
 pub async fn database_to_poll(config: &Config, connections: u32, lineages: &Arc<Lineages>) -> anyhow::Result<Database> {
     config.require_database()?;
-    let connected = Database::connect_to_poll(&options(config, connections), lineages).await;
+    let connected =
+        Database::connect_to_poll(&options(config, connections), lineages, config.database.durability).await;
     connected.with_context(|| which_database(config))
 }
 
 /// The same for what people ask of a replica: a server that takes no writes will do.
 pub async fn database_to_ask(config: &Config, connections: u32, lineages: &Arc<Lineages>) -> anyhow::Result<Database> {
-    let connected = Database::connect_to_ask(&options(config, connections), lineages).await;
+    let connected = Database::connect_to_ask(&options(config, connections), lineages, config.database.durability).await;
     connected.with_context(|| which_database(config))
 }
 

@@ -11,7 +11,7 @@ use outbox_adapters::Lease;
 use outbox_desk::{Author, ByHand, Desk, DeskError};
 use outbox_schema::MessageId;
 use outbox_store::migrate::{Meta, SchemaState};
-use outbox_store::{DEFAULT_ENVIRONMENT, Database, Role, Store};
+use outbox_store::{ConnectError, DEFAULT_ENVIRONMENT, Database, Role, Store};
 use uuid::Uuid;
 
 use crate::client::Replica;
@@ -214,6 +214,12 @@ pub(super) async fn require_work(database: &Database) -> anyhow::Result<Arc<dyn 
         }
         outcome => Ok(outcome?),
     }
+}
+
+/// Refuses to dispatch from a server where no commit can wait for another one as the settings say, or where pollers are not fenced.
+pub(super) async fn require_standby(config: &Config, database: &Database) -> anyhow::Result<()> {
+    let replication = database.replication().await.map_err(ConnectError::Connect)?;
+    replication.refusal(config.database.durability).map_or(Ok(()), |why| Err(anyhow::anyhow!(why)))
 }
 
 /// Starts logs, and also traces and metrics where the settings name an endpoint.

@@ -86,6 +86,7 @@ pub(super) async fn open(
 pub(super) async fn try_once(config: &Config, connections: Connections, wire: &Handle) -> anyhow::Result<Opened> {
     let lineages = Arc::<Lineages>::default();
     let database = wiring::database_to_poll(config, connections.of_the_loop, &lineages).await?;
+    session::require_standby(config, &database).await?;
     let outbox = session::require_or_create(config, &database).await?;
     session::warn_of_missing_rights(&database).await;
     let store = session::require_work(&database).await?;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use hyper::header::HeaderName;
-use outbox_store::Dialect;
+use outbox_store::{Dialect, Durability};
 
 use super::secret::{SecretText, SecretUrl};
 
@@ -19,6 +19,8 @@ pub struct DatabaseConfig {
     pub schema: Option<String>,
     /// The environment that `migrate` stores and `run` compares.
     pub environment: String,
+    /// Which commits wait for a standby.
+    pub durability: Durability,
 }
 
 /// The settings of `[lease]`.

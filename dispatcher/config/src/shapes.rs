@@ -6,7 +6,7 @@ use std::time::Duration;
 use outbox_adapters::shape::{Shape, Shapes, Text, words};
 use outbox_adapters::{BASE_URL, HEADER_NAME, REDIS_URL, base_url, check_redis_url};
 use outbox_schema::plain_name;
-use outbox_store::{DeliveryRecord, InDoubtPolicy, OnDeadOrdered, environment};
+use outbox_store::{DeliveryRecord, Durability, InDoubtPolicy, OnDeadOrdered, environment};
 use url::Url;
 
 use super::alerts::{AlertFormat, DeadRate};
@@ -22,6 +22,7 @@ pub(super) const SECTIONS: &[(&str, Shapes)] = &[
             ("url", Shape::Text(Text::new(database_url::ALLOWED, |url| database_url::dialect(url).map(drop)).told())),
             ("schema", Shape::Text(Text::new(SCHEMA, schema).or_none())),
             ("environment", Shape::Text(Text::new(environment::ALLOWED, environment::check))),
+            ("durability", Shape::Word(&const { words(&Durability::WORDS) })),
         ],
     ),
     (

@@ -12,6 +12,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Executor, MySqlConnection, MySqlPool, PgPool, Pool, SqlitePool};
 
+use crate::durability::Durability;
 use crate::lineage::{self, Lineages, Takes};
 use crate::session::Session;
 use crate::silence::{Silence, distrust};
@@ -155,8 +156,14 @@ impl Database {
 
     /// The same for a poller, whose process knows of failovers: no connection leads to a server that takes no writes, or that the
     /// database has left behind.
-    pub async fn connect_to_poll(options: &ConnectOptions<'_>, lineages: &Arc<Lineages>) -> Result<Self, ConnectError> {
-        let connected = connect(options, Some(Admission { lineages: lineages.clone(), takes: Takes::Writers })).await;
+    pub async fn connect_to_poll(
+        options: &ConnectOptions<'_>,
+        lineages: &Arc<Lineages>,
+        durability: Durability,
+    ) -> Result<Self, ConnectError> {
+        let told = durability.of_a_poller();
+        let connected =
+            connect(options, Some(Admission { lineages: lineages.clone(), takes: Takes::Writers, told })).await;
         match (connected, lineages.refusal()) {
             (Err(ConnectError::Connect(sqlx::Error::PoolTimedOut)), Some(why)) => Err(ConnectError::NoWriter { why }),
             (connected, _) => connected,
@@ -164,8 +171,13 @@ impl Database {
     }
 
     /// The same for what people ask of that process: a server that takes no writes has answers too.
-    pub async fn connect_to_ask(options: &ConnectOptions<'_>, lineages: &Arc<Lineages>) -> Result<Self, ConnectError> {
-        connect(options, Some(Admission { lineages: lineages.clone(), takes: Takes::Readers })).await
+    pub async fn connect_to_ask(
+        options: &ConnectOptions<'_>,
+        lineages: &Arc<Lineages>,
+        durability: Durability,
+    ) -> Result<Self, ConnectError> {
+        let told = durability.of_people();
+        connect(options, Some(Admission { lineages: lineages.clone(), takes: Takes::Readers, told })).await
     }
 
     /// Connects to what is there: a SQLite file that does not exist is not created.
@@ -205,11 +217,14 @@ impl Database {
     /// # Errors
     /// Why it cannot: the server turned into a standby, or is away. That connection is closed.
     pub async fn ask_again(&self, lineages: &Arc<Lineages>) -> sqlx::Result<()> {
-        let admission = Admission { lineages: lineages.clone(), takes: Takes::Writers };
+        let admission = Admission { lineages: lineages.clone(), takes: Takes::Writers, told: None };
         match self {
             Self::Postgres(pool) => {
                 let mut session = Session::open(pool).await?;
                 admission.of(lineage::read_postgres(&mut session).await)?;
+                let gone =
+                    sqlx::query_scalar(query!("postgres/poller/standby_is_gone")).fetch_one(&mut *session).await?;
+                lineages.standby_is_gone(gone);
                 session.finish();
             }
             Self::MySql(pool) => {
@@ -289,6 +304,9 @@ async fn postgres(options: &ConnectOptions<'_>, admission: Option<Admission>) ->
             let admission = admission.clone();
             Box::pin(async move {
                 let Some(admission) = admission else { return Ok(()) };
+                if let Some(told) = admission.told {
+                    connection.execute(told).await?;
+                }
                 admission.of(lineage::read_postgres(connection).await)
             })
         })
@@ -330,6 +348,8 @@ fn asked_after_a_while<DB: sqlx::Database>(options: PoolOptions<DB>, admission: 
 struct Admission {
     lineages: Arc<Lineages>,
     takes: Takes,
+    /// What each connection to PostgreSQL is told of its commits.
+    told: Option<&'static str>,
 }
 
 impl Admission {

@@ -15,6 +15,7 @@ pub mod claim;
 mod claim_id;
 pub mod database;
 pub mod destination;
+mod durability;
 pub mod environment;
 pub mod figures;
 pub mod fingerprint;
@@ -30,6 +31,7 @@ pub mod passing;
 pub mod payload;
 mod ports;
 mod query_error;
+mod replication;
 pub mod retention;
 mod rights;
 pub mod session;
@@ -48,6 +50,7 @@ pub use claim::{ChannelTerms, OnDeadOrdered, WalkStart};
 pub use claim_id::ClaimId;
 pub use database::{ConnectError, ConnectOptions, Connections, Database, Dialect, check_inserts};
 pub use destination::{DestinationStore, Pause, PauseKind};
+pub use durability::Durability;
 pub use lineage::{Lineage, Lineages, SameDatabase, Seen};
 pub use mark::{
     AttemptRecord, DeadReason, DeliveryRecord, Identity, InDoubtPolicy, KNOWN_ALREADY, Mark, Outcome, Scope, Verdict,
@@ -59,6 +62,7 @@ pub use migrate::{
 };
 pub use outcome_target::{OutcomeTarget, TargetTemplate, TemplateError};
 pub use query_error::QueryError;
+pub use replication::Replication;
 pub use retention::{Pruning, Retention};
 pub use rights::{Role, lacks_rights};
 pub use store::due::{ClaimTerms, DueRows, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim};

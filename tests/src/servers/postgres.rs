@@ -85,6 +85,14 @@ impl Postgres {
         eventually("a standby follows", PATIENCE, follows).await;
     }
 
+    /// Has no commit wait for a standby any more.
+    pub async fn commit_alone(&self) {
+        self.run("ALTER SYSTEM RESET synchronous_standby_names").await;
+        self.run("SELECT pg_reload_conf()").await;
+        let alone = async || self.holds("SELECT current_setting('synchronous_standby_names') = ''").await.then_some(());
+        eventually("commits wait for no standby", PATIENCE, alone).await;
+    }
+
     /// Waits until a standby has written all that was committed until now.
     pub async fn followed(&self) {
         let lags = "SELECT bool_or(replay_lsn >= pg_current_wal_lsn()) FROM pg_stat_replication";

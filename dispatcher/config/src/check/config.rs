@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use outbox_adapters::values::{Checked, Refused, Values};
+use outbox_store::Durability;
 
 use super::{alerts, channel};
 use crate::key::Key;
@@ -73,11 +74,16 @@ fn database(values: &mut Values) -> Checked<DatabaseConfig> {
     if matches!((&dialect, &schema), (Ok(Dialect::MySql | Dialect::Sqlite), Ok(Some(_)))) {
         values.refuse("schema", "only PostgreSQL has schemas; on MySQL use another database, on SQLite another file");
     }
+    let durability = values.word("durability", &Durability::WORDS);
+    if let (Ok(Dialect::Sqlite), Ok(Durability::Replicated | Durability::All)) = (&dialect, &durability) {
+        values.refuse("durability", "a file of SQLite has no standby: \"local\" is all that there is");
+    }
     Ok(DatabaseConfig {
         url: SecretUrl::new(values.text("url")?),
         dialect: dialect?,
         schema: schema?,
         environment: values.text("environment")?.to_owned(),
+        durability: durability?,
     })
 }
 

@@ -8,7 +8,7 @@ use outbox_adapters::Lease;
 use outbox_store::migrate::Meta;
 use outbox_store::mistakes::Mistakes;
 use outbox_store::tls::Tls;
-use outbox_store::{Database, Role, Shard};
+use outbox_store::{Database, Dialect, InDoubtPolicy, Replication, Role, Shard};
 
 use super::report::{CheckReport, CrashCost, Finding, FindingVerdict};
 use super::{rights, strict};
@@ -160,6 +160,10 @@ async fn of_database(
         Ok(warnings) => findings.extend(warnings.into_iter().map(|warning| Finding::warning("durability", &warning))),
         Err(error) => findings.push(Finding::failed("durability", &error)),
     }
+    match database.replication().await {
+        Ok(replication) => findings.extend(of_replication(subject, database, &replication)),
+        Err(error) => findings.push(Finding::failed("durability", &error)),
+    }
     match outbox_desk::prepared_transactions(database).await {
         Ok(warning) => findings.extend(warning.map(|warning| Finding::warning("wakeup", &warning))),
         Err(error) => findings.push(Finding::failed("wakeup", &error)),
@@ -177,6 +181,26 @@ async fn of_database(
         Err(error) => findings.push(Finding::failed("snapshots", &error)),
     }
     Some((outbox, role))
+}
+
+/// What a failover of the database can lose, and which channels then send twice what they should send once at most.
+fn of_replication<'a>(
+    subject: &'a Subject,
+    database: &Database,
+    replication: &Replication,
+) -> impl Iterator<Item = Finding> + use<'a> {
+    let durability = subject.started.database.durability;
+    let said = match replication.refusal(durability) {
+        Some(why) => Finding::failed("durability", &why),
+        None => Finding::ok("durability", &replication.in_words(durability)),
+    };
+    let fails_over = database.dialect() != Dialect::Sqlite;
+    let loses = fails_over && replication.loses_commits(durability).is_some();
+    let at_most_once =
+        subject.read.channels.values().filter(move |channel| loses && channel.in_doubt == InDoubtPolicy::DeadLetter);
+    let told = "the last commits can be lost at a failover, and at most once with them: see database.durability";
+    let of_channels = at_most_once.map(move |channel| Finding::ok(&format!("channel {}", channel.name), &told));
+    fails_over.then_some(said).into_iter().chain(of_channels)
 }
 
 /// A lease store of the fleet that is not the one of these settings. What the latter says then tells nothing of the fleet.

@@ -217,6 +217,7 @@ impl Readiness for Health {
             schema: schema.as_deref(),
             newest_term,
             store: store.as_ref(),
+            waits_for_a_standby: self.store.lineages.waits_for_a_standby(),
             marks: marks.as_ref(),
             held_back: held_back.as_ref(),
             lease_store: lease.as_ref(),

@@ -64,6 +64,8 @@ pub struct Observations<'a> {
     pub newest_term: Option<NewestTerm>,
     /// Since when this replica could not write to the database. None when it can, or need not.
     pub store: Option<&'a Silence>,
+    /// Whether commits wait for a standby that is not there.
+    pub waits_for_a_standby: bool,
     /// Since when this replica could not record what came of messages. None while it can.
     pub marks: Option<&'a Stuck>,
     /// Dead rows that the database keeps for a snapshot. None where no operator need know.
@@ -85,14 +87,19 @@ pub struct NewestTerm {
 
 /// One sentence for each fault. Empty when the replica is ready.
 pub fn causes(seen: &Observations<'_>) -> Vec<String> {
-    [database(seen), schema(seen), marks(seen), writes(seen), lease_store(seen), poller(seen), snapshot(seen)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let of_database = [database(seen), schema(seen), standby(seen), marks(seen), writes(seen)];
+    of_database.into_iter().chain([lease_store(seen), poller(seen), snapshot(seen)]).flatten().collect()
 }
 
 fn database(seen: &Observations<'_>) -> Option<String> {
     seen.database.err().map(|why| format!("database: {why}"))
+}
+
+/// Nothing is sent that no standby has a claim of.
+fn standby(seen: &Observations<'_>) -> Option<String> {
+    let why =
+        "database: claims wait for a standby that is not there: see synchronous_standby_names and pg_stat_replication";
+    (seen.waits_for_a_standby && seen.database.is_ok()).then(|| why.to_owned())
 }
 
 /// A database that answers questions and takes no writes: it is read-only, full or slow. It is no cause where another
@@ -195,6 +202,7 @@ mod tests {
             schema: None,
             newest_term: Some(began(3)),
             store: None,
+            waits_for_a_standby: false,
             marks: None,
             held_back: None,
             lease_store: None,
@@ -259,6 +267,13 @@ mod tests {
         let vitals = Vitals::default();
         let seen = Observations { database: Err("connection refused"), ..healthy(&vitals) };
         assert_eq!(causes(&seen), ["database: connection refused"]);
+    }
+
+    #[test]
+    fn a_standby_that_claims_wait_for_is_missed_at_once() {
+        let vitals = Vitals::default();
+        let causes = causes(&Observations { waits_for_a_standby: true, ..healthy(&vitals) });
+        assert!(causes[0].contains("claims wait for a standby that is not there") && causes.len() == 1, "{causes:?}");
     }
 
     #[test]

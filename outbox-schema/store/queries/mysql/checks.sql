@@ -16,6 +16,11 @@ SELECT COUNT(*) AS looked_at, COUNT(IF(encoded_twice, 1, NULL)) AS encoded_twice
        COUNT(IF(in_future, 1, NULL)) AS in_future
 FROM seen
 
+-- name: replication
+-- What there is of these: each server has some.
+SHOW GLOBAL VARIABLES WHERE Variable_name LIKE 'rpl\_semi\_sync\_%' OR Variable_name IN ('aurora_version', 'wsrep_on',
+    'group_replication_group_name', 'group_replication_single_primary_mode', 'group_replication_consistency')
+
 -- name: rights
 -- The columns of a table that the session may see, each with its rights to it, such as 'select,insert'.
 SELECT CAST(column_name AS char(64)) AS name, CAST(privileges AS char(255)) AS privileges

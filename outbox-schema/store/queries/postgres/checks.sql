@@ -17,6 +17,11 @@ SELECT count(*) AS looked_at, count(*) FILTER (WHERE encoded_twice) AS encoded_t
        count(*) FILTER (WHERE in_future) AS in_future
 FROM seen
 
+-- name: replication
+-- Where commits wait, as the role has it by itself; what its session was told since does not count.
+SELECT current_setting('synchronous_standby_names') AS standbys, to_regproc('aurora_version') IS NOT NULL AS shares_storage,
+       (SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit') AS commits
+
 -- name: rights
 -- Which of the rights in the lists the role lacks, by their place: kinds, names, privileges, and columns, where a right is to one. What
 -- is not there is no matter of rights.

@@ -1,3 +1,9 @@
+-- name: all
+-- Each commit waits for a standby, as long as the server's own setting has it wait, or longer.
+SELECT set_config('synchronous_commit', CASE reset_val WHEN 'remote_apply' THEN reset_val ELSE 'on' END, false),
+       set_config('outbox.durability', 'all', false)
+FROM pg_settings WHERE name = 'synchronous_commit' 
+
 -- name: begin_term
 -- The epoch is above $3, and $4 names the server. Settings of this statement say so: a function cannot get more parameters while
 -- older replicas call it.
@@ -145,6 +151,10 @@ ON CONFLICT (id) DO NOTHING
 -- Release the rows of a claim that was made and given up: nothing of it was sent.
 DELETE FROM outbox_claim WHERE id = $1::uuid AND cardinality(message_ids) > 0
 
+-- name: replicated
+-- A commit waits for this server's disk only. What waits for a standby too is told so: see `waits`.
+SELECT set_config('synchronous_commit', 'local', false), set_config('outbox.durability', 'replicated', false)
+
 -- name: require_term
 -- Lock the term row, and prove epoch and holder.
 SELECT outbox_require_term(p_shard => $1, p_epoch => $2, p_holder => $3)
@@ -162,6 +172,11 @@ JOIN outbox o ON o.id = asked.id::bigint AND o.status IN ('PENDING', 'DEAD')
 JOIN outbox_attempt a ON a.message_id = o.id AND a.outcome = 'in_doubt' AND a.error IN ($2, $3)
 WHERE NOT EXISTS (SELECT 1 FROM outbox_attempt later WHERE later.message_id = o.id AND later.id > a.id)
 ORDER BY o.id
+
+-- name: standby_is_gone
+-- Whether a commit of this role has waited for a standby for so long that none can be there.
+SELECT EXISTS (SELECT FROM pg_stat_activity WHERE usename = current_user AND wait_event = 'SyncRep'
+               AND query_start < clock_timestamp() - interval '2 s')
 
 -- name: term_lock_shared
 SELECT epoch, holder FROM outbox_term WHERE shard = $1::bigint FOR SHARE
@@ -196,6 +211,11 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL unnest(c.message_ids, c.revisions) AS sent(id, revision)
 JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
 WHERE t.shard = $1
+
+-- name: waits
+-- What the connection for terms and claims is told once: its commits wait for a standby, where the durability asks for that.
+SELECT set_config('synchronous_commit', CASE reset_val WHEN 'remote_apply' THEN reset_val ELSE 'on' END, false)
+FROM pg_settings WHERE name = 'synchronous_commit' AND current_setting('outbox.durability', true) IN ('replicated', 'all')
 
 -- name: wakeup_channel
 -- What outbox_wakeup notifies.

@@ -1,6 +1,6 @@
 //! What a process knows of the lineage of its outbox database, over all its connections.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -19,6 +19,8 @@ pub struct Lineages {
     epoch: AtomicI64,
     /// Why the last new connection was refused. None once one was taken.
     refused: Mutex<Option<String>>,
+    /// Whether commits wait for a standby that is not there.
+    standby_is_gone: AtomicBool,
 }
 
 /// Which servers a connection may lead to.
@@ -48,7 +50,7 @@ struct Current {
 impl Default for Lineages {
     fn default() -> Self {
         let current = watch::Sender::new(Current { lineage: None, before: None, changed: None, since: None });
-        Self { current, epoch: AtomicI64::new(0), refused: Mutex::default() }
+        Self { current, epoch: AtomicI64::new(0), refused: Mutex::default(), standby_is_gone: AtomicBool::default() }
     }
 }
 
@@ -91,6 +93,21 @@ impl Lineages {
     /// Why the last new connection was refused. None where it was taken.
     pub fn refusal(&self) -> Option<String> {
         self.refused.lock().clone()
+    }
+
+    /// Notes whether commits wait for a standby that is not there.
+    pub(crate) fn standby_is_gone(&self, gone: bool) {
+        if gone && !self.standby_is_gone.swap(gone, Ordering::AcqRel) {
+            tracing::warn!(
+                "database.standby_is_gone: claims wait for a standby that is not there (synchronous_standby_names)"
+            );
+        }
+        self.standby_is_gone.store(gone, Ordering::Release);
+    }
+
+    /// Whether commits wait for a standby that is not there, as the last question found.
+    pub fn waits_for_a_standby(&self) -> bool {
+        self.standby_is_gone.load(Ordering::Acquire)
     }
 
     /// The lineage of the database now, in words. None where it has none.

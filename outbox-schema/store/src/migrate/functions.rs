@@ -7,7 +7,7 @@
 use crate::Dialect;
 
 /// The version of the set. Each change of a file raises it, which a test checks.
-pub const FUNCTIONS_VERSION: i32 = 25;
+pub const FUNCTIONS_VERSION: i32 = 26;
 
 /// The files of the set. Each function comes after those that it names.
 const FUNCTIONS: [&str; 14] = [
@@ -44,7 +44,7 @@ mod tests {
     use crate::fingerprint::fnv;
 
     /// The set that has this version.
-    const DIGEST: u64 = 0xf5e6_6742_6c30_e561;
+    const DIGEST: u64 = 0x42fb_a35d_916e_dc3e;
 
     #[test]
     fn a_changed_set_has_another_version() {

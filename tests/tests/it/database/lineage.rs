@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use outbox_store::{ConnectOptions, Database, Lineages};
+use outbox_store::{ConnectOptions, Database, Durability, Lineages};
 use outbox_tests::servers::{self, MariaDb, Postgres};
 use sqlx::{AssertSqlSafe, Executor};
 
@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Executor};
 async fn to_poll(url: &str) -> Result<(Database, Arc<Lineages>), String> {
     let lineages = Arc::<Lineages>::default();
     let options = ConnectOptions { url, schema: None, connections: 2 };
-    let connected = Box::pin(Database::connect_to_poll(&options, &lineages)).await;
+    let connected = Box::pin(Database::connect_to_poll(&options, &lineages, Durability::default())).await;
     connected.map(|database| (database, lineages)).map_err(|error| error.to_string())
 }
 

@@ -1,6 +1,7 @@
 //! The outbox database: its tables, rights, plans and absence.
 
 mod away;
+mod durability;
 mod frozen_transactions;
 pub(crate) mod grants;
 mod late_commits;

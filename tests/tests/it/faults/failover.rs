@@ -10,6 +10,7 @@ use outbox_tests::servers::{self, Postgres, TestDatabase};
 use outbox_tests::stage::Stage;
 
 use super::IN_FLIGHT;
+use crate::listener::readiness::get;
 
 /// Pollers change meanwhile too, where they should.
 const TERM: Duration = Duration::from_secs(2);
@@ -200,4 +201,61 @@ async fn epochs_rise_also_where_the_standby_has_none_of_the_last_terms() {
         }
     })
     .await;
+}
+
+/// Claims wait for a standby that got no more since some moment, so what it lacks are marks alone.
+#[tokio::test]
+async fn what_was_sent_before_a_failover_is_known_after_it_where_claims_wait_for_a_standby() {
+    repeat(
+        "a standby that lacks the last marks promoted, claims replicated, PostgreSQL and Redis",
+        async |_, figures| {
+            for (at_most_once, lives) in [(false, true), (true, true), (true, false)] {
+                let primary = Postgres::start().await;
+                let (proxy, replication) = (Proxy::to(primary.port()), Proxy::to(primary.port()));
+                let standby = Postgres::standby_of(replication.port()).await;
+                primary.commit_with_a_standby().await;
+                let more = "database.durability = \"replicated\"".to_owned();
+                let setup = setup(behind(&proxy, &primary).await, 16).await;
+                let mut run = Run::begin(setup, |settings| Settings { at_most_once, more, ..settings }).await;
+                run.stage.application.insert(2_000, "/hook").await;
+                let poller = run.poller_at_work().await;
+                run.strikes(&poller);
+                replication.set(Passage::Hole);
+                names_the_standby_that_is_gone(&run, &poller).await;
+                let sent = run.stage.receiver.count();
+                primary.kill().await;
+                replication.cut();
+                if !lives {
+                    run.fleet.kill(poller.place).await;
+                }
+                standby.promote().await;
+                proxy.lead_to(standby.port());
+                proxy.cut();
+                run.successor(&poller).await;
+                assert_eq!(run.stage.receiver.count(), sent, "no standby has a claim of what was sent");
+                let _third = Postgres::standby_of(standby.port()).await;
+                standby.commit_with_a_standby().await;
+                let goes_on = Instant::now();
+                let next = async || (run.stage.receiver.count() > sent).then_some(());
+                eventually("deliveries go on", PATIENCE, next).await;
+                figures.time("from a standby of the new primary to the next delivery", goes_on.elapsed());
+                let report = run.end(figures).await;
+                if at_most_once {
+                    figures.assert_no_duplicates(&report);
+                }
+            }
+        },
+    )
+    .await;
+}
+
+/// Waits until a replica says that claims wait in vain: then nothing is sent any more.
+async fn names_the_standby_that_is_gone(run: &Run, poller: &Poller) {
+    let address = run.fleet.listener(poller.place);
+    let said = async || {
+        let (status, answer) = get(&address, "/readyz").await;
+        (status == 503 && answer.contains("claims wait for a standby that is not there")).then_some(())
+    };
+    eventually("/readyz names the standby that is gone", PATIENCE, said).await;
+    assert_eq!(run.stage.receiver.open(), 0, "what was claimed is sent, and no more");
 }

@@ -39,7 +39,8 @@ impl PostgresStore {
     pub fn new(pool: PgPool) -> Self {
         let silences = watch::Sender::default();
         let kept = || LoopConnection::new(pool.clone(), silences.clone());
-        Self { of_the_loop: kept(), of_the_looks: kept().with_session(query!("postgres/due/session")), pool, silences }
+        let of_the_loop = kept().with_session(query!("postgres/poller/waits"));
+        Self { of_the_loop, of_the_looks: kept().with_session(query!("postgres/due/session")), pool, silences }
     }
 
     /// A connection for one piece of work: in a transaction where the work is more than one statement.

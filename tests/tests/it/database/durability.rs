@@ -1,0 +1,101 @@
+//! Which commits wait for a standby.
+
+use std::sync::Arc;
+
+use outbox_store::{ConnectOptions, Database, Durability, Epoch, Holder, Shard};
+use outbox_tests::servers::{self, Postgres};
+use sqlx::{AssertSqlSafe, Executor, PgPool};
+
+use crate::program::Program;
+
+async fn to_poll(url: &str, durability: Durability) -> (Database, PgPool) {
+    let options = ConnectOptions { url, schema: None, connections: 2 };
+    let database = Box::pin(Database::connect_to_poll(&options, &Arc::default(), durability)).await.unwrap();
+    let Database::Postgres(pool) = database.clone() else { panic!("it is PostgreSQL") };
+    (database, pool)
+}
+
+async fn waits(pool: &PgPool) -> String {
+    sqlx::query_scalar("SELECT current_setting('synchronous_commit')").fetch_one(pool).await.unwrap()
+}
+
+/// What the connection for terms and claims has, which is no connection of the pool: a trigger writes it down.
+async fn terms_wait(database: &Database, pool: &PgPool, holder: &str) -> String {
+    let holder = Holder::new(holder, "1");
+    database.store().begin_term(Shard::default(), &holder, Epoch(0)).await.unwrap();
+    sqlx::query_scalar("SELECT waits FROM noted ORDER BY id DESC LIMIT 1").fetch_one(pool).await.unwrap()
+}
+
+const NOTE: &str = "CREATE TABLE noted (id serial, waits text);
+    CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN INSERT INTO noted (waits) VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$;
+    CREATE TRIGGER note AFTER UPDATE ON outbox_term FOR EACH ROW EXECUTE FUNCTION note()";
+
+#[tokio::test]
+async fn terms_and_claims_wait_as_the_durability_says_and_never_less_than_the_server_has_them() {
+    let server = servers::postgres().await;
+    let found = server.database().await;
+    let (database, pool) = to_poll(&found.url, Durability::Local).await;
+    database.migrate("default").await.unwrap();
+    pool.execute(sqlx::raw_sql(NOTE)).await.unwrap();
+    let set = async |value: &str| {
+        let statement = format!("ALTER DATABASE {} SET synchronous_commit = {value}", found.name);
+        pool.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await.unwrap();
+    };
+    for (number, (server, durability, of_marks, of_terms)) in [
+        ("remote_write", Durability::Local, "remote_write", "remote_write"),
+        ("remote_write", Durability::Replicated, "local", "on"),
+        ("remote_apply", Durability::Replicated, "local", "remote_apply"),
+        ("off", Durability::All, "on", "on"),
+        ("remote_apply", Durability::All, "remote_apply", "remote_apply"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        set(server).await;
+        let (database, pool) = to_poll(&found.url, durability).await;
+        assert_eq!(waits(&pool).await, of_marks, "marks with {durability:?} where the server has {server}");
+        let holder = format!("r{number}");
+        assert_eq!(
+            terms_wait(&database, &pool, &holder).await,
+            of_terms,
+            "terms with {durability:?}, server: {server}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_replica_does_not_start_where_claims_would_wait_for_nothing_and_names_the_setting() {
+    let postgres = servers::postgres().await.database().await.url;
+    let mariadb = servers::mariadb().await.database().await.url;
+    for (url, setting) in
+        [(postgres, "synchronous_standby_names is empty"), (mariadb, "semi-synchronous replication is off")]
+    {
+        let program = Program::new(&url, "[database]\ndurability = \"replicated\"\n[channels.hook]\nkind = \"http\"");
+        let said = program.run(&["run"]).await.failed();
+        assert!(said.contains(setting), "{said}");
+        assert!(said.contains("database.durability is \"replicated\""), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_claim_is_refused_once_the_server_has_no_standby_to_wait_for() {
+    let primary = Postgres::start().await;
+    let found = primary.database().await;
+    let standby = Postgres::standby_of(primary.port()).await;
+    primary.commit_with_a_standby().await;
+    let (database, pool) = to_poll(&found.url, Durability::Replicated).await;
+    database.migrate("default").await.unwrap();
+    let mut replication = database.replication().await.unwrap();
+    assert_eq!(replication.refusal(Durability::Replicated), None);
+    assert!(replication.in_words(Durability::Replicated).contains("synchronous_standby_names is \"*\""));
+    let require = "SELECT outbox_require_term(0::smallint, 1, 'r1.1')";
+    database.store().begin_term(Shard::default(), &Holder::new("r1", "1"), Epoch(0)).await.unwrap();
+    pool.execute(require).await.unwrap();
+    primary.commit_alone().await;
+    let refused = pool.execute(require).await.unwrap_err().to_string();
+    assert!(refused.contains("claims wait for a standby that is not there"), "{refused}");
+    replication = database.replication().await.unwrap();
+    assert!(replication.refusal(Durability::Replicated).is_some());
+    drop(standby);
+}
