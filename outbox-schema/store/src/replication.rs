@@ -1,7 +1,9 @@
 //! What a database server says of the other servers that have its commits.
 
+use std::collections::BTreeSet;
+
 use sqlx::mysql::MySqlRow;
-use sqlx::{Executor, MySqlPool, PgPool, Row};
+use sqlx::{ConnectOptions as _, Connection as _, Executor, MySqlPool, PgPool, Row};
 
 use crate::{Database, Durability};
 
@@ -86,7 +88,37 @@ async fn of_mysql(pool: &MySqlPool) -> sqlx::Result<Replication> {
     let rows = pool.fetch_all(query!("mysql/checks/replication")).await?;
     let variable = |row: &MySqlRow| Ok((row.try_get::<String, _>(0)?.to_lowercase(), row.try_get(1)?));
     let variables: Vec<(String, String)> = rows.iter().map(variable).collect::<sqlx::Result<_>>()?;
-    Ok(of_variables(&variables))
+    let replication = of_variables(&variables);
+    if !variables.contains(&("wsrep_on".to_owned(), "ON".to_owned())) {
+        return Ok(replication);
+    }
+    Ok(Replication { refused: several_writers(&nodes(pool).await?), ..replication })
+}
+
+/// So many connections are made to find out whether an address leads to several nodes. A balancer leads each one elsewhere.
+const TRIES: usize = 6;
+
+/// The names of the nodes of Galera to which an address leads.
+async fn nodes(pool: &MySqlPool) -> sqlx::Result<BTreeSet<String>> {
+    let mut nodes = BTreeSet::new();
+    for _ in 0..TRIES {
+        let mut connection = pool.connect_options().connect().await?;
+        let name: (String, String) = sqlx::query_as(query!("mysql/checks/node")).fetch_one(&mut connection).await?;
+        nodes.insert(name.1);
+        connection.close().await?;
+    }
+    Ok(nodes)
+}
+
+/// Why an outbox cannot be dispatched from these nodes of Galera.
+fn several_writers(nodes: &BTreeSet<String>) -> Option<String> {
+    let names = nodes.iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
+    (nodes.len() > 1).then(|| {
+        format!(
+            "database.url leads to several nodes of Galera at once, {names}, and the fence between two pollers does not hold there. Lead \
+             it to one: HAProxy, `backup` on each server but the first; ProxySQL, max_writers = 1; MaxScale, router = readwritesplit"
+        )
+    })
 }
 
 /// How semi-synchronous replication is called: on MySQL, and on MariaDB and MySQL 8.0

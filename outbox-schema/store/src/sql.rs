@@ -7,7 +7,7 @@ use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{
-    Arguments, AssertSqlSafe, Encode, FromRow, MySql, MySqlConnection, PgConnection, Postgres, Sqlite,
+    Arguments, AssertSqlSafe, Encode, Executor, FromRow, MySql, MySqlConnection, PgConnection, Postgres, Sqlite,
     SqliteConnection, Transaction, Type,
 };
 
@@ -287,6 +287,22 @@ impl AnyTransaction {
     pub async fn to_write(database: &Database) -> sqlx::Result<Self> {
         let mysql = query!("mysql/poller/begin");
         Self::begin(database, "BEGIN ISOLATION LEVEL READ COMMITTED", mysql, "BEGIN IMMEDIATE").await
+    }
+
+    /// The same for what must know of all that any server of a cluster has committed: a node of Galera waits until it has applied that
+    /// (<https://mariadb.com/docs/galera-cluster/reference/galera-cluster-system-variables#wsrep_sync_wait>).
+    pub async fn to_write_after_all(database: &Database) -> sqlx::Result<Self> {
+        let Database::MySql(pool) = database else { return Self::to_write(database).await };
+        let mut session = Session::open(pool).await?;
+        let of_galera = session.fetch_optional(query!("mysql/poller/certifies")).await?.is_some();
+        if of_galera {
+            session.execute(query!("mysql/poller/after_all")).await?;
+        }
+        session.execute(query!("mysql/poller/begin")).await?;
+        if of_galera {
+            session.execute(query!("mysql/poller/after_all_no_more")).await?;
+        }
+        Ok(Self::MySql(session))
     }
 
     async fn begin(

@@ -68,13 +68,40 @@ impl Kind for MariaDbKind {
     }
 }
 
+/// Galera, as Debian's package galera-4 has it.
+const GALERA: &str = "/usr/lib/galera/libgalera_smm.so";
+
 impl MariaDb {
-    /// A new, empty database, in which the user `outbox` may do anything and needs no password.
-    pub async fn database(&self) -> TestDatabase {
-        let name = fresh_name();
+    /// A node of Galera, in a cluster of its own. It says of itself what a node of three does.
+    ///
+    /// # Panics
+    /// Where the package galera-4 is missing.
+    pub async fn node(name: &'static str) -> Self {
+        assert!(Path::new(GALERA).exists(), "Galera is missing: apt-get install galera-4");
+        Self::start_as(move |directory, port| {
+            let commands = MariaDbKind::commands(directory, port);
+            // A server that takes part in a cluster only by itself listens to nobody else.
+            let cluster = format!(
+                "--wsrep-on=ON --wsrep-provider={GALERA} --wsrep-cluster-address=gcomm:// --wsrep-node-name={name} \
+                 --wsrep-node-address=127.0.0.1 --binlog-format=ROW --innodb-autoinc-lock-mode=2 \
+                 --wsrep-provider-options='gmcast.listen_addr=tcp://127.0.0.1:0;pc.wait_prim=no'"
+            );
+            Commands { server: format!("{} {cluster}", commands.server), ..commands }
+        })
+        .await
+    }
+
+    /// Makes a database of this name.
+    pub async fn create(&self, name: &str) {
         let mut connection = connect(self.port()).await.unwrap();
         sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
         connection.close().await.unwrap();
+    }
+
+    /// A new, empty database, in which the user `outbox` may do anything and needs no password.
+    pub async fn database(&self) -> TestDatabase {
+        let name = fresh_name();
+        self.create(&name).await;
         TestDatabase { url: format!("mysql://outbox@127.0.0.1:{}/{name}", self.port()), name }
     }
 }

@@ -16,6 +16,9 @@ SELECT COUNT(*) AS looked_at, COUNT(IF(encoded_twice, 1, NULL)) AS encoded_twice
        COUNT(IF(in_future, 1, NULL)) AS in_future
 FROM seen
 
+-- name: node
+SHOW VARIABLES LIKE 'wsrep_node_name'
+
 -- name: replication
 -- What there is of these: each server has some.
 SHOW GLOBAL VARIABLES WHERE Variable_name LIKE 'rpl\_semi\_sync\_%' OR Variable_name IN ('aurora_version', 'wsrep_on',

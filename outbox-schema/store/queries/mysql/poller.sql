@@ -1,6 +1,17 @@
+-- name: after_all
+-- The next transaction begins once the node has applied what the others committed before.
+SET SESSION wsrep_sync_wait = 7
+
+-- name: after_all_no_more
+SET SESSION wsrep_sync_wait = DEFAULT
+
 -- name: begin
 BEGIN;
 /*!80000 SET SESSION wait_timeout = 2 */ /*M! DO 0 */ -- See `session`.
+
+-- name: certifies
+-- Whether the server is a node of Galera. Others, and builds without it, have no such row.
+SHOW VARIABLES WHERE Variable_name = 'wsrep_on' AND Value = 'ON' 
 
 -- name: checked
 -- MySQL knows no such setting: there the mode stays as it is.

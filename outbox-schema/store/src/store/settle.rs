@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use outbox_schema::MessageId;
 
 use super::unsettled::unsettled;
-use crate::sql::{AnyConnection, Value};
+use crate::sql::{AnyConnection, AnyTransaction, Value};
 use crate::statement::Statement;
 use crate::store::outcomes::tell_settled;
 use crate::store::rows::DecidedRow;
 use crate::store::steps::{CRASHED, Decision, DoubtRow, ENDED, failed};
-use crate::store::term::hold;
+use crate::store::term::held;
 use crate::store::wire::{ChannelRow, as_json, ids_as_json};
 use crate::store::{Decided, Settlement, dead};
 use crate::{ChannelTerms, Database, Shard, StoreError, TermId};
@@ -35,7 +35,8 @@ pub(crate) async fn settle(
     channels: &[ChannelTerms],
     unanswered: &[MessageId],
 ) -> Result<Settlement, StoreError> {
-    let mut transaction = hold(database, DOING, term).await?;
+    let begun = AnyTransaction::to_write_after_all(database).await.map_err(failed(DOING))?;
+    let mut transaction = held(begun, DOING, term).await?;
     let mut connection = transaction.connection();
     let decided = decide(&mut connection, term.shard, channels).await?;
     let settlement = settlement(&mut connection, term.shard, decided, unanswered).await?;

@@ -37,7 +37,7 @@ pub(crate) async fn begin(
     above: Epoch,
 ) -> Result<OpenedTerm, StoreError> {
     let doing = "beginning a term";
-    let mut transaction = AnyTransaction::to_write(database).await.map_err(failed(doing))?;
+    let mut transaction = AnyTransaction::to_write_after_all(database).await.map_err(failed(doing))?;
     let lineage = match transaction.connection() {
         AnyConnection::MySql(connection) => lineage::read_mysql(connection).await.map_err(failed(doing))?.lineage(),
         AnyConnection::Postgres(_) | AnyConnection::Sqlite(_) => None,
@@ -157,7 +157,15 @@ pub(crate) async fn hold(
     doing: &'static str,
     term: &TermId,
 ) -> Result<AnyTransaction, StoreError> {
-    let mut transaction = AnyTransaction::to_write(database).await.map_err(failed(doing))?;
+    held(AnyTransaction::to_write(database).await.map_err(failed(doing))?, doing, term).await
+}
+
+/// The same in a transaction that has begun.
+pub(crate) async fn held(
+    mut transaction: AnyTransaction,
+    doing: &'static str,
+    term: &TermId,
+) -> Result<AnyTransaction, StoreError> {
     let held = transaction.connection().rows::<TermRow>(&TERM_SHARED, &[term.shard.into()]).await;
     TermRow::require(held.map_err(failed(doing))?.first(), term)?;
     Ok(transaction)

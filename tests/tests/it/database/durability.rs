@@ -1,9 +1,13 @@
 //! Which commits wait for a standby.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use outbox_store::{ConnectOptions, Database, Durability, Epoch, Holder, Shard};
-use outbox_tests::servers::{self, Postgres};
+use outbox_store::{ConnectOptions, Database, Durability, Epoch, Holder, Lineages, Shard, TermId};
+use outbox_tests::eventually;
+use outbox_tests::fleet::PATIENCE;
+use outbox_tests::proxy::Proxy;
+use outbox_tests::servers::{self, MariaDb, Postgres};
 use sqlx::{AssertSqlSafe, Executor, PgPool};
 
 use crate::program::Program;
@@ -98,4 +102,37 @@ async fn a_claim_is_refused_once_the_server_has_no_standby_to_wait_for() {
     replication = database.replication().await.unwrap();
     assert!(replication.refusal(Durability::Replicated).is_some());
     drop(standby);
+}
+
+#[tokio::test]
+async fn a_node_of_galera_is_asked_for_what_all_nodes_committed_and_several_at_once_are_refused() {
+    let (one, two) = (MariaDb::node("one").await, MariaDb::node("two").await);
+    let found = one.database().await;
+    let options = ConnectOptions { url: &found.url, schema: None, connections: 2 };
+    let lineages = Arc::<Lineages>::default();
+    let polls = Box::pin(Database::connect_to_poll(&options, &lineages, Durability::Replicated)).await.unwrap();
+    assert!(lineages.current().unwrap().starts_with("node one at "), "{:?}", lineages.current());
+    polls.migrate("default").await.unwrap();
+    let replication = polls.replication().await.unwrap();
+    assert_eq!((replication.refusal(Durability::All), replication.loses_commits(Durability::Local)), (None, None));
+    let holder = Holder::new("r1", "1");
+    let opened = polls.store().begin_term(Shard::default(), &holder, Epoch(0)).await.unwrap();
+    let term = TermId { shard: Shard::default(), epoch: opened.epoch, holder };
+    polls.store().settle(&term, &[], &[]).await.unwrap();
+
+    let proxy = Proxy::to(one.port());
+    let url = proxy.before(&found.url);
+    let options = ConnectOptions { url: &url, schema: None, connections: 1 };
+    let balanced = Box::pin(Database::connect(&options)).await.unwrap();
+    two.create(&found.name).await;
+    let turns = tokio::spawn(async move {
+        for turn in 0.. {
+            proxy.lead_to(if turn % 2 == 0 { two.port() } else { one.port() });
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+    });
+    let refusal = async || balanced.replication().await.unwrap().refusal(Durability::Local);
+    let refusal = eventually("both nodes are met", PATIENCE, refusal).await;
+    assert!(refusal.contains("several nodes of Galera at once, one and two"), "{refusal}");
+    turns.abort();
 }

@@ -251,7 +251,7 @@ async fn what_was_sent_before_a_failover_is_known_after_it_where_claims_wait_for
 
 /// Waits until a replica says that claims wait in vain: then nothing is sent any more.
 async fn names_the_standby_that_is_gone(run: &Run, poller: &Poller) {
-    let address = run.fleet.listener(poller.place);
+    let address = format!("http://{}", run.fleet.listener(poller.place));
     let said = async || {
         let (status, answer) = get(&address, "/readyz").await;
         (status == 503 && answer.contains("claims wait for a standby that is not there")).then_some(())
