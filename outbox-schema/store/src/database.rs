@@ -17,6 +17,7 @@ use crate::lineage::{self, Lineages, Takes};
 use crate::session::Session;
 use crate::silence::{Silence, distrust};
 use crate::tls;
+use crate::unsupported::{ServerCheck, UnsupportedServer};
 use crate::url_forms::with_host;
 
 /// The longest time that a statement may take on the server.
@@ -118,6 +119,9 @@ pub enum ConnectError {
         /// The parameter by which nothing is verified.
         unverified: &'static str,
     },
+    /// No outbox works in this database, or through what stands before it.
+    #[error("cannot use the outbox database: {0}")]
+    Unsupported(#[from] UnsupportedServer),
     /// None of the servers that answer is one that a poller can use.
     #[error("cannot connect to the outbox database: {why}")]
     NoWriter {
@@ -276,12 +280,19 @@ async fn connect(options: &ConnectOptions<'_>, admission: Option<Admission>) -> 
 }
 
 async fn postgres(options: &ConnectOptions<'_>, admission: Option<Admission>) -> Result<PgPool, ConnectError> {
-    let limit = format!("{}ms", STATEMENT_LIMIT.as_millis());
+    // As the server shows it.
+    let limit = format!("{}s", STATEMENT_LIMIT.as_secs());
     let url = with_host(options.url);
     let (connect, verified) = tls::of_postgres(&url, PgConnectOptions::from_str(&url)?);
-    let mut connect = connect.application_name("outbox").options([
-        ("default_transaction_isolation", "read committed"),
-        ("statement_timeout", limit.as_str()),
+    if let Some(unsupported) = UnsupportedServer::of_host(connect.get_host()) {
+        return Err(unsupported.into());
+    }
+    let mut asked =
+        vec![("default_transaction_isolation", "read committed".to_owned()), ("statement_timeout", limit.clone())];
+    if let Some(schema) = options.schema {
+        asked.push(("search_path", format!("\"{}\"", schema.replace('"', "\"\""))));
+    }
+    let connect = connect.application_name("outbox").options(asked.clone()).options([
         ("lock_timeout", "5s"),
         ("idle_in_transaction_session_timeout", PAUSE_LIMIT),
         // How the server finds out that a replica's host is gone: it must not wait for long to be rid of an answer, nor keep
@@ -294,15 +305,17 @@ async fn postgres(options: &ConnectOptions<'_>, admission: Option<Admission>) ->
         // 100 ms for a claim of 2 ms.
         ("jit", "off"),
     ]);
-    if let Some(schema) = options.schema {
-        connect = connect.options([("search_path", format!("\"{}\"", schema.replace('"', "\"\"")))]);
-    }
+    let check = ServerCheck::new(asked);
+    let checked = check.clone();
     let pool = asked_after_a_while(PgPoolOptions::new(), admission.clone())
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
         .after_connect(move |connection, _| {
-            let admission = admission.clone();
+            let (admission, check) = (admission.clone(), check.clone());
             Box::pin(async move {
+                if !check.of_postgres(connection).await? {
+                    return Ok(());
+                }
                 let Some(admission) = admission else { return Ok(()) };
                 if let Some(told) = admission.told {
                     connection.execute(told).await?;
@@ -311,13 +324,17 @@ async fn postgres(options: &ConnectOptions<'_>, admission: Option<Admission>) ->
             })
         })
         .connect_with(connect.clone());
-    or_cause(pool.await, &connect).await.map_err(|source| {
+    let pool = or_cause(pool.await, &connect).await.map_err(|source| {
+        if let Some(unsupported) = UnsupportedServer::of_refusal(&source) {
+            return unsupported.into();
+        }
         if verified && tls::is_unverified(&source) {
             let (verified, unverified) = ("?sslmode=verify-full&sslrootcert=FILE", "?sslmode=prefer");
             return ConnectError::Unverified { source, verified, unverified };
         }
         source.into()
-    })
+    })?;
+    supported(pool, &checked).await
 }
 
 /// Has a connection of [`Database::MySql`] check what is inserted, as an application's does. The dispatcher's do without on
@@ -380,6 +397,13 @@ where
     }
 }
 
+/// The pool, where an outbox works in the database behind it.
+async fn supported<DB: sqlx::Database>(pool: Pool<DB>, check: &ServerCheck) -> Result<Pool<DB>, ConnectError> {
+    let Some(unsupported) = check.unsupported() else { return Ok(pool) };
+    pool.close().await;
+    Err(unsupported.into())
+}
+
 /// More statements than a connection to MySQL or MariaDB is ever asked. It lets go of none: sqlx 0.9.0 says so to the server in a
 /// packet of its own, and the next packet then waits 40 ms for an acknowledgement (Nagle's algorithm, which that release leaves
 /// on: <https://github.com/transact-rs/sqlx/issues/4335>).
@@ -393,25 +417,34 @@ async fn mysql(options: &ConnectOptions<'_>, admission: Option<Admission>) -> Re
     if !url.contains("statement-cache-capacity") {
         connect = connect.statement_cache_capacity(KEPT_STATEMENTS);
     }
+    let check = ServerCheck::new(Vec::new());
+    let checked = check.clone();
     let pool = asked_after_a_while(MySqlPoolOptions::new(), admission.clone())
         .max_connections(options.connections)
         .acquire_timeout(CONNECTION_LIMIT)
         .after_connect(move |connection, _| {
-            let admission = admission.clone();
+            let (admission, check) = (admission.clone(), check.clone());
             Box::pin(async move {
+                if !check.of_mysql(connection).await? {
+                    return Ok(());
+                }
                 connection.execute(query!("mysql/poller/session")).await?;
                 let Some(admission) = admission else { return Ok(()) };
                 admission.of(lineage::ask_mysql(connection).await)
             })
         })
         .connect_with(connect.clone());
-    or_cause(pool.await, &connect).await.map_err(|source| {
+    let pool = or_cause(pool.await, &connect).await.map_err(|source| {
+        if let Some(unsupported) = UnsupportedServer::of_refusal(&source) {
+            return unsupported.into();
+        }
         if verified && tls::is_unverified(&source) {
             let (verified, unverified) = ("?ssl-mode=VERIFY_IDENTITY&ssl-ca=FILE", "?ssl-mode=PREFERRED");
             return ConnectError::Unverified { source, verified, unverified };
         }
         source.into()
-    })
+    })?;
+    supported(pool, &checked).await
 }
 
 async fn sqlite(options: &ConnectOptions<'_>) -> Result<SqlitePool, ConnectError> {

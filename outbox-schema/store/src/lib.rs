@@ -41,6 +41,7 @@ pub mod statement;
 pub mod store;
 pub mod term;
 pub mod tls;
+mod unsupported;
 pub mod url_forms;
 
 // What `statement!` is made of, for the packages that use it.
@@ -69,3 +70,4 @@ pub use store::due::{ClaimTerms, DueRows, LaneLook, LookAndClaim, LookedAndClaim
 pub use store::trial::TrialError;
 pub use store::{Header, Lane, Store, StoreError};
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};
+pub use unsupported::{Product, UnsupportedServer};

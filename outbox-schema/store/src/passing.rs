@@ -58,7 +58,11 @@ impl ConnectError {
         match self {
             Self::Connect(source) => of_a_connection(source),
             Self::NoWriter { .. } => true,
-            Self::Scheme { .. } | Self::Unverified { .. } | Self::NoFile { .. } | Self::Folder { .. } => false,
+            Self::Scheme { .. }
+            | Self::Unsupported(_)
+            | Self::Unverified { .. }
+            | Self::NoFile { .. }
+            | Self::Folder { .. } => false,
         }
     }
 }

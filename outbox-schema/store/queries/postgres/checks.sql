@@ -40,3 +40,28 @@ WHERE NOT coalesce(CASE wanted.kind
           FROM pg_proc WHERE pronamespace = ours.schema AND proname = wanted.object)
 END, TRUE)
 ORDER BY wanted.place
+
+-- name: server
+-- Which product this is, and whether it took what a connection asked for as it began.
+SELECT pg_catalog.version() AS version, pg_catalog.current_setting('default_transaction_isolation') AS default_transaction_isolation,
+       pg_catalog.current_setting('search_path') AS search_path, pg_catalog.current_setting('statement_timeout') AS statement_timeout,
+       EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+               WHERE n.nspname = 'sys' AND c.relname = 'iam_pg_role_mappings') AS dsql,
+       to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS citus
+
+-- name: server_citus
+-- The tables of the outbox that lie on other nodes than the coordinator: with a method, as copies, or in a group of tables.
+SELECT c.relname::text FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrelid
+WHERE (p.partmethod <> 'n' OR p.repmodel = 't' OR p.colocationid <> 0)
+  AND c.oid IN (SELECT to_regclass(name) FROM unnest(ARRAY['outbox', 'outbox_alert', 'outbox_attempt', 'outbox_audit', 'outbox_claim',
+      'outbox_destination', 'outbox_invalid_target', 'outbox_lease', 'outbox_meta', 'outbox_minute', 'outbox_operation',
+      'outbox_replica', 'outbox_term', 'outbox_term_log']) AS name)
+ORDER BY 1
+
+-- name: server_version
+-- Where not all of that may be asked.
+SELECT pg_catalog.version() AS version, NULL::text AS default_transaction_isolation, NULL::text AS search_path,
+       NULL::text AS statement_timeout, false AS dsql, false AS citus
+
+-- name: server_yugabyte
+SELECT yb_get_effective_transaction_isolation_level()

@@ -14,3 +14,4 @@ mod servers;
 mod store;
 mod tls;
 mod trial;
+mod unsupported;
