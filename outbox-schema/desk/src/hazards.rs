@@ -1,11 +1,11 @@
 //! What of a database's settings and rights endangers messages.
 
-use outbox_store::Database;
 use outbox_store::sql::read;
+use outbox_store::{Database, Dialect};
 
 use super::DeskError;
 use super::error::while_doing;
-use super::statements::{DURABILITY, MAY_CREATE, PREPARED};
+use super::statements::{DURABILITY, MAY_CREATE, PREPARED, SEES_SYSTEM};
 
 /// Who besides the owners may make functions and operators in the schema of the tables, which the statements of others
 /// can then call. Each comes with its remedy.
@@ -49,6 +49,20 @@ pub async fn prepared_transactions(database: &Database) -> Result<Option<String>
              whose message wakes the poller. Where an application prepares its transactions, type: \
              ALTER ROLE its_role SET outbox.wakeup = 'off'"
         )
+    }))
+}
+
+/// How little the connections of this role know of the lineage of a PostgreSQL server. None where they know all.
+pub async fn hidden_system(database: &Database) -> Result<Option<String>, DeskError> {
+    if database.dialect() != Dialect::Postgres {
+        return Ok(None);
+    }
+    let sees: Vec<(bool,)> =
+        read(database, &SEES_SYSTEM, &[]).await.map_err(while_doing("asking for the right to pg_control_system()"))?;
+    Ok(sees.contains(&(false,)).then(|| {
+        "this role may not read pg_control_system(), so the timeline alone tells one server from another: \
+         GRANT EXECUTE ON FUNCTION pg_control_system() TO its_role"
+            .to_owned()
     }))
 }
 

@@ -60,7 +60,7 @@ pub use error::DeskError;
 pub use facts::{Backlog, COUNTED, Earlier, EarlierDead, MessageClock, MessageFacts, facts};
 pub use figures::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LONGEST_LATENCY_MS, Span};
 pub use halted::{HaltedKey, HaltedKeyPage, HaltedVitals, KeyCursor};
-pub use hazards::{durability, prepared_transactions, strangers_may_create};
+pub use hazards::{durability, hidden_system, prepared_transactions, strangers_may_create};
 pub use held_back::{HeldBack, Snapshot, held_back};
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
 pub use lock_holders::lock_holders;

@@ -65,6 +65,8 @@ pub(super) const EDIT_EACH: Statement = statement!("desk/edit_each");
 pub(super) const EDIT: Statement = statement!("desk/edit");
 pub(super) const DURABILITY: Statement = statement!("desk/durability");
 pub(super) const PREPARED: Statement = statement!("desk/prepared");
+/// Asked of PostgreSQL only.
+pub(super) const SEES_SYSTEM: Statement = Statement { postgres: query!("postgres/desk/sees_system"), ..PREPARED };
 pub(super) const LOCK_HOLDERS: Statement = statement!("desk/lock_holders");
 /// Asked of PostgreSQL only: of the others, [`LOCK_HOLDERS`] says as much as they tell.
 pub(super) const ROW_LOCKERS: Statement = Statement { postgres: query!("postgres/desk/row_lockers"), ..LOCK_HOLDERS };

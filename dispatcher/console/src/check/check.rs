@@ -95,8 +95,11 @@ impl Subject {
         });
         let link = wiring::lease_link(&self.started);
         findings.extend(link.and_then(|link| Some(Finding::warning("lease", &link.warning()?))));
-        if let (Ok(database), Some(_)) = (&self.database, &outbox) {
+        if let (Ok(database), Some((_, role))) = (&self.database, &outbox) {
             findings.extend(elsewhere(&self.started, database).await);
+            if *role != Role::Application {
+                findings.extend(of_failovers(self, database).await);
+            }
         }
         findings
     }

@@ -781,6 +781,10 @@ WHERE l.locktype = 'transactionid' AND l.granted AND l.pid <> pg_backend_pid()
   AND l.transactionid IN (SELECT o.xmax FROM outbox o WHERE o.id = ANY ($1::text::bigint[]))
 ORDER BY l.pid LIMIT 9
 
+-- name: sees_system
+-- Aurora's servers share their storage, and need no name.
+SELECT to_regproc('aurora_version') IS NOT NULL OR has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE')
+
 -- name: standing
 -- Those of the asked that are there, locked, so that nobody decides about them meanwhile. What a transaction of somebody else
 -- holds is left out: claims wait for whoever waits here.

@@ -6,6 +6,8 @@ use outbox_store::{ConnectOptions, Database, Durability, Lineages};
 use outbox_tests::servers::{self, MariaDb, Postgres};
 use sqlx::{AssertSqlSafe, Executor};
 
+use crate::program::{HTTP, Program};
+
 /// A connection as a poller makes it, and what it told. The error says why there is none.
 async fn to_poll(url: &str) -> Result<(Database, Arc<Lineages>), String> {
     let lineages = Arc::<Lineages>::default();
@@ -37,6 +39,31 @@ async fn a_server_of_postgresql_is_known_by_its_system_and_its_timeline() {
     .await;
     let (_, lineages) = to_poll(&url.replace("postgres@", &format!("{role}@"))).await.unwrap();
     assert_eq!(lineages.current().as_deref(), Some("timeline 1 of system unknown"));
+}
+
+#[tokio::test]
+async fn a_check_says_where_failovers_have_no_witness_and_what_the_role_may_not_read() {
+    let test = servers::postgres().await.database().await;
+    let (operator, _) = to_poll(&test.url).await.unwrap();
+    let role = format!("unseeing_{}", uuid::Uuid::new_v4().simple());
+    execute(&operator, &format!("CREATE ROLE {role} LOGIN; ALTER DATABASE {} OWNER TO {role}", test.name)).await;
+    let with_table = Program::new(&test.url.replace("postgres@", &format!("{role}@")), HTTP);
+    with_table.run(&["migrate"]).await.done();
+    let url = servers::redis().await.url();
+    let with_redis = Program::new(with_table.database(), &format!("{HTTP}[lease]\nurl = \"{url}\"\n"));
+    let (no_witness, hidden) = ("failovers have no witness", "the timeline alone");
+    for (statement, program, texts) in [
+        ("SELECT 1", &with_redis, &[] as &[&str]),
+        ("SELECT 1", &with_table, &[no_witness]),
+        ("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC", &with_table, &[no_witness, hidden]),
+        ("SELECT 1", &with_redis, &[hidden]),
+    ] {
+        execute(&operator, statement).await;
+        let report = program.run(&["check"]).await.done();
+        let noted: Vec<_> = report.lines().filter(|line| line.starts_with("failover")).collect();
+        let all = texts.iter().zip(&noted).all(|(text, line)| line.contains(text) && line.contains("  ok  "));
+        assert!(all && noted.len() == texts.len(), "{report}");
+    }
 }
 
 #[tokio::test]
