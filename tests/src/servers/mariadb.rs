@@ -75,8 +75,10 @@ impl MariaDb {
     /// A node of Galera, in a cluster of its own. It says of itself what a node of three does.
     ///
     /// # Panics
-    /// Where the package galera-4 is missing.
-    pub async fn node(name: &'static str) -> Self {
+    /// Where the package galera-4 is missing. None where it is MySQL, which cannot.
+    pub async fn node(name: &'static str) -> Option<Self> {
+        if !is_mariadb(&PROGRAM.find(&[])) {
+            return None;
         assert!(Path::new(GALERA).exists(), "Galera is missing: apt-get install galera-4");
         Self::start_as(move |directory, port| {
             let commands = MariaDbKind::commands(directory, port);
@@ -87,8 +89,8 @@ impl MariaDb {
                  --wsrep-provider-options='gmcast.listen_addr=tcp://127.0.0.1:0;pc.wait_prim=no'"
             );
             Commands { server: format!("{} {cluster}", commands.server), ..commands }
-        })
-        .await
+        });
+        Some(server.await)
     }
 
     /// Makes a database of this name.

@@ -80,7 +80,9 @@ pub enum UnsupportedServer {
         /// The isolation in effect.
         effective: String,
     },
-    /// Citus has tables of the outbox on several nodes.
+    /// Citus has tables of the outbox on other nodes, as `pg_dist_partition` shows
+    /// (<https://docs.citusdata.com/en/stable/develop/api_metadata.html>). `SELECT … FOR UPDATE` works for a single shard only
+    /// (<https://docs.citusdata.com/en/v11.3/develop/reference_workarounds.html>).
     #[error(
         "Citus distributes {}, which is refused: it locks the rows of one node only, and a claim takes from all. Make each a local table \
          of the coordinator: {}; where the schema is distributed, SELECT citus_schema_undistribute('its_name')",

@@ -24,3 +24,27 @@ async fn a_look_that_claims_right_after_another_is_one_round_trip_to_postgresql(
     }
     assert_eq!(round_trips.iter().min(), Some(&1), "{round_trips:?}");
 }
+
+#[tokio::test]
+async fn a_pool_asks_which_product_its_server_is_on_its_first_connection_alone() {
+    for database in [servers::postgres().await.database().await, servers::mariadb().await.database().await] {
+        let proxy = Proxy::to(url::Url::parse(&database.url).unwrap().port().unwrap());
+        let options = ConnectOptions { url: &proxy.before(&database.url), schema: None, connections: 2 };
+        let mut more = Vec::new();
+        // One that comes late asks whether its connection still holds.
+        for _ in 0..5 {
+            let before = proxy.round_trips();
+            let database = Database::connect(&options).await.unwrap();
+            let first = proxy.round_trips() - before;
+            match &database {
+                Database::Postgres(pool) => drop((pool.acquire().await.unwrap(), pool.acquire().await.unwrap())),
+                Database::MySql(pool) => drop((pool.acquire().await.unwrap(), pool.acquire().await.unwrap())),
+                Database::Sqlite(_) => panic!("SQLite has no server"),
+            }
+            let second = proxy.round_trips() - before - first;
+            more.push(first.checked_signed_diff(second).unwrap());
+            database.close().await;
+        }
+        assert_eq!(more.iter().max(), Some(&1), "{}: {more:?}", database.url);
+    }
+}
