@@ -72,23 +72,32 @@ impl Kind for MariaDbKind {
 const GALERA: &str = "/usr/lib/galera/libgalera_smm.so";
 
 impl MariaDb {
-    /// A node of Galera, in a cluster of its own. It says of itself what a node of three does.
+    /// A MariaDB that says that it is of another version, or another product. None where the server is MySQL, which cannot.
+    pub async fn start_as_version(version: &'static str) -> Option<Self> {
+        Self::start_with(format!("--version={version}")).await
+    }
+
+    /// A node of Galera, in a cluster of its own. It says of itself what a node of three does. None where the server is MySQL.
     ///
     /// # Panics
-    /// Where the package galera-4 is missing. None where it is MySQL, which cannot.
+    /// Where the package galera-4 is missing.
     pub async fn node(name: &'static str) -> Option<Self> {
+        let cluster = format!(
+            "--wsrep-on=ON --wsrep-provider={GALERA} --wsrep-cluster-address=gcomm:// --wsrep-node-name={name} \
+             --wsrep-node-address=127.0.0.1 --binlog-format=ROW --innodb-autoinc-lock-mode=2 \
+             --wsrep-provider-options='gmcast.listen_addr=tcp://127.0.0.1:0;pc.wait_prim=no'"
+        );
+        assert!(Path::new(GALERA).exists(), "Galera is missing: apt-get install galera-4");
+        Self::start_with(cluster).await
+    }
+
+    async fn start_with(options: String) -> Option<Self> {
         if !is_mariadb(&PROGRAM.find(&[])) {
             return None;
-        assert!(Path::new(GALERA).exists(), "Galera is missing: apt-get install galera-4");
-        Self::start_as(move |directory, port| {
+        }
+        let server = Self::start_as(move |directory, port| {
             let commands = MariaDbKind::commands(directory, port);
-            // A server that takes part in a cluster only by itself listens to nobody else.
-            let cluster = format!(
-                "--wsrep-on=ON --wsrep-provider={GALERA} --wsrep-cluster-address=gcomm:// --wsrep-node-name={name} \
-                 --wsrep-node-address=127.0.0.1 --binlog-format=ROW --innodb-autoinc-lock-mode=2 \
-                 --wsrep-provider-options='gmcast.listen_addr=tcp://127.0.0.1:0;pc.wait_prim=no'"
-            );
-            Commands { server: format!("{} {cluster}", commands.server), ..commands }
+            Commands { server: format!("{} {options}", commands.server), ..commands }
         });
         Some(server.await)
     }

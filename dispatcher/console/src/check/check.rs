@@ -206,6 +206,20 @@ fn of_replication<'a>(
     fails_over.then_some(said).into_iter().chain(of_channels)
 }
 
+/// What replicas are not told when the database fails over. A file does not.
+async fn of_failovers(subject: &Subject, database: &Database) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if subject.lease_is_a_table() && database.dialect() != Dialect::Sqlite {
+        let text = "with the lease in the table, failovers have no witness beside the database: see docs/failover.md";
+        findings.push(Finding::ok("failover", &text));
+    }
+    match outbox_desk::hidden_system(database).await {
+        Ok(hidden) => findings.extend(hidden.map(|text| Finding::ok("failover", &text))),
+        Err(error) => findings.push(Finding::failed("failover", &error)),
+    }
+    findings
+}
+
 /// A lease store of the fleet that is not the one of these settings. What the latter says then tells nothing of the fleet.
 async fn elsewhere(config: &Config, database: &Database) -> Option<Finding> {
     let own = config.lease.provider.shown();

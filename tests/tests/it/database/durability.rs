@@ -106,7 +106,7 @@ async fn a_claim_is_refused_once_the_server_has_no_standby_to_wait_for() {
 
 #[tokio::test]
 async fn a_node_of_galera_is_asked_for_what_all_nodes_committed_and_several_at_once_are_refused() {
-    let (one, two) = (MariaDb::node("one").await, MariaDb::node("two").await);
+    let (Some(one), Some(two)) = (MariaDb::node("one").await, MariaDb::node("two").await) else { return };
     let found = one.database().await;
     let options = ConnectOptions { url: &found.url, schema: None, connections: 2 };
     let lineages = Arc::<Lineages>::default();
