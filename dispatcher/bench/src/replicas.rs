@@ -47,7 +47,7 @@ impl Manner {
         Self { replicas: 1, in_flight, term: None, keep: "7d", channels }
     }
 
-    /// The settings of the replicas for the outbox at `site`. The lease, `max_bytes`, the poll interval, the wake-up and
+    /// The settings of the replicas for the outbox at `site`. Durability, lease, `max_bytes`, poll interval, wake-up and
     /// the schedule come from the operator's settings.
     fn settings(&self, grounds: &Grounds, site: &Site) -> anyhow::Result<String> {
         let config = &grounds.config;
@@ -65,7 +65,7 @@ impl Manner {
             }
         }
         let mut settings = json!({
-            "database": {"url": site.url},
+            "database": {"url": site.url, "durability": config.database.durability.as_str()},
             "lease": lease,
             "dispatch": {
                 "max_in_flight": self.in_flight,

@@ -278,7 +278,7 @@ fn sources(metrics: &Arc<Metrics>, replica: &Arc<Health>, handle: &Handle) -> Li
     ListenerSources {
         metrics: metrics.clone(),
         vitals: replica.vitals.clone(),
-        pulse: handle.pulse(),
+        liveness: handle.liveness(),
         readiness: replica.clone(),
         destinations: handle.destinations(),
     }

@@ -105,7 +105,7 @@ fn shown(setup: &Setup) -> ListenerSources {
     ListenerSources {
         metrics: Arc::new(metrics),
         vitals: Arc::new(VitalsCache::new(Arc::clone(&setup.database) as Arc<dyn VitalsSource>)),
-        pulse: Arc::default(),
+        liveness: Arc::default(),
         readiness: Arc::clone(&setup.readiness) as Arc<dyn Readiness>,
         destinations: DestinationsNow::default(),
     }

@@ -114,7 +114,7 @@ impl Dispatcher {
             metrics: metrics.clone(),
             wakeup: wakeup.clone(),
             listener: listener.clone(),
-            pulse: Arc::default(),
+            liveness: Arc::default(),
             marker_health: marker_health.clone(),
             led,
             in_flight: in_flight.clone(),

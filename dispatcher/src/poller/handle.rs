@@ -13,7 +13,7 @@ use crate::poller::schedule_now::ScheduleNow;
 use crate::poller::wake_ups::WakeUpListener;
 use crate::reloadable::Reloadable;
 use crate::term::Term;
-use crate::term::pulse::Pulse;
+use crate::term::liveness::Liveness;
 
 /// A way to a dispatcher whose loop runs. All copies lead to the same one.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub struct Handle {
     pub(super) metrics: Arc<Metrics>,
     pub(super) wakeup: Arc<Notify>,
     pub(super) listener: Arc<WakeUpListener>,
-    pub(super) pulse: Arc<Pulse>,
+    pub(super) liveness: Arc<Liveness>,
     pub(super) marker_health: Arc<MarkerHealth>,
     pub(super) led: watch::Sender<Option<Arc<Term>>>,
     pub(super) in_flight: Arc<InFlight>,
@@ -71,7 +71,7 @@ impl Handle {
     }
 
     /// Whether the loop is alive.
-    pub fn pulse(&self) -> Arc<Pulse> {
-        self.pulse.clone()
+    pub fn liveness(&self) -> Arc<Liveness> {
+        self.liveness.clone()
     }
 }

@@ -4,7 +4,7 @@ pub mod clock;
 pub mod failover;
 pub(crate) mod gate;
 pub mod leadership;
-pub mod pulse;
+pub mod liveness;
 mod term;
 pub mod watchdog;
 

@@ -85,7 +85,7 @@ impl Dispatcher {
     /// Polls whenever it leads, and hands each term over.
     async fn poll_in_terms(&mut self, shutdown: &CancellationToken) {
         while let Some(term) = self.leadership.next_term(shutdown).await {
-            let in_term = self.handle.pulse.enter(&term, self.leadership.ttl);
+            let in_term = self.handle.liveness.enter(&term, self.leadership.ttl);
             self.handle.led.send_replace(Some(term.clone()));
             self.settling.begin(&term);
             self.deferral_worker.begin(&term);
@@ -100,7 +100,7 @@ impl Dispatcher {
             self.leadership.hand_over(&term).await;
             if let Some(why) = self.handle.marker_health.death() {
                 // Another replica may poll. This one would send what it cannot mark.
-                self.handle.pulse.stop(why);
+                self.handle.liveness.stop(why);
                 return shutdown.cancelled().await;
             }
         }

@@ -90,7 +90,7 @@ pub(super) fn router(shown: ListenerSources, api_state: ApiState, tokens: &Reloa
 /// Answers whether the process runs and its loop is alive. A restart mends a failure here; every other trouble is for
 /// readiness.
 async fn healthz(State(routes): State<Routes>, headers: HeaderMap) -> Response {
-    match routes.shown.pulse.stuck() {
+    match routes.shown.liveness.stuck() {
         None => "ok".into_response(),
         Some(_) if !routes.tells(&headers) => (StatusCode::SERVICE_UNAVAILABLE, UNTOLD).into_response(),
         Some(why) => (StatusCode::SERVICE_UNAVAILABLE, why).into_response(),

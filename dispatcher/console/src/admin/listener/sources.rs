@@ -6,7 +6,7 @@ use crate::health::readiness::Readiness;
 use crate::health::vitals::VitalsCache;
 use outbox_dispatcher::destinations::DestinationsNow;
 use outbox_dispatcher::metrics::Metrics;
-use outbox_dispatcher::term::pulse::Pulse;
+use outbox_dispatcher::term::liveness::Liveness;
 
 /// What health, readiness and metrics are read from.
 #[derive(Clone)]
@@ -15,8 +15,8 @@ pub struct ListenerSources {
     pub metrics: Arc<Metrics>,
     /// The numbers that the database adds to `/metrics`.
     pub vitals: Arc<VitalsCache>,
-    /// The pulse of the loop: decides whether `/healthz` is well.
-    pub pulse: Arc<Pulse>,
+    /// The liveness of the loop: decides whether `/healthz` is well.
+    pub liveness: Arc<Liveness>,
     /// The source of the causes in `/readyz`.
     pub readiness: Arc<dyn Readiness>,
     /// What the poller knows of its destinations.

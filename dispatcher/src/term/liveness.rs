@@ -17,16 +17,16 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// Detects that the loop is stuck.
 #[derive(Debug, Default)]
-pub struct Pulse(Mutex<Option<String>>);
+pub struct Liveness(Mutex<Option<String>>);
 
 /// A guard: the loop is in a term while this lives.
 #[derive(Debug)]
 pub(crate) struct InTerm {
-    pulse: Arc<Pulse>,
+    liveness: Arc<Liveness>,
     back: Arc<AtomicBool>,
 }
 
-impl Pulse {
+impl Liveness {
     /// Why this process should be restarted. None while its loop is alive.
     pub fn stuck(&self) -> Option<String> {
         self.0.lock().clone()
@@ -40,8 +40,8 @@ impl Pulse {
     /// Notes that the loop enters `term`. Dropping the returned guard notes that it has left. Once the term has ended,
     /// the loop has as long as the longest statement may take, and `ttl`.
     pub(crate) fn enter(self: &Arc<Self>, term: &Arc<Term>, ttl: Duration) -> InTerm {
-        let in_term = InTerm { pulse: self.clone(), back: Arc::default() };
-        let (pulse, back, term) = (self.clone(), in_term.back.clone(), term.clone());
+        let in_term = InTerm { liveness: self.clone(), back: Arc::default() };
+        let (liveness, back, term) = (self.clone(), in_term.back.clone(), term.clone());
         tokio::spawn(async move {
             term.ended().await;
             let mut missed = Duration::ZERO;
@@ -58,7 +58,7 @@ impl Pulse {
                  It polls no more; restart this process",
                 term.id.epoch
             );
-            let mut stuck = pulse.0.lock();
+            let mut stuck = liveness.0.lock();
             if !back.load(Ordering::SeqCst) {
                 tracing::error!(epoch = %term.id.epoch, "loop.stuck: restart this process");
                 *stuck = Some(why);
@@ -70,7 +70,7 @@ impl Pulse {
 
 impl Drop for InTerm {
     fn drop(&mut self) {
-        let mut stuck = self.pulse.0.lock();
+        let mut stuck = self.liveness.0.lock();
         self.back.store(true, Ordering::SeqCst);
         *stuck = None;
     }
@@ -91,39 +91,39 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_does_not_come_back_from_a_term_is_stuck_until_it_does() {
-        let (pulse, term) = (Arc::new(Pulse::default()), term());
-        let in_term = pulse.enter(&term, TTL);
+        let (liveness, term) = (Arc::new(Liveness::default()), term());
+        let in_term = liveness.enter(&term, TTL);
         tokio::time::sleep(10 * wedged_after(TTL)).await;
-        assert_eq!(pulse.stuck(), None, "its term goes on");
+        assert_eq!(liveness.stuck(), None, "its term goes on");
         term.end(TermEnd::Interval);
         tokio::time::sleep(wedged_after(TTL).saturating_sub(Duration::from_secs(1))).await;
-        assert_eq!(pulse.stuck(), None, "it has time to come back");
+        assert_eq!(liveness.stuck(), None, "it has time to come back");
         tokio::time::sleep(Duration::from_secs(2)).await;
-        assert!(pulse.stuck().is_some_and(|why| why.contains("restart this process")));
+        assert!(liveness.stuck().is_some_and(|why| why.contains("restart this process")));
         drop(in_term);
-        assert_eq!(pulse.stuck(), None);
+        assert_eq!(liveness.stuck(), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_its_watchdog_gave_up_is_stuck_at_once() {
-        let (pulse, term) = (Arc::new(Pulse::default()), term());
-        let _in_term = pulse.enter(&term, TTL);
+        let (liveness, term) = (Arc::new(Liveness::default()), term());
+        let _in_term = liveness.enter(&term, TTL);
         term.end(TermEnd::Wedged);
         tokio::time::sleep(LOOK).await;
-        assert!(pulse.stuck().is_some());
+        assert!(liveness.stuck().is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_comes_back_from_its_terms_is_alive() {
-        let pulse = Arc::new(Pulse::default());
+        let liveness = Arc::new(Liveness::default());
         for _ in 0..3 {
             let term = term();
-            let in_term = pulse.enter(&term, TTL);
+            let in_term = liveness.enter(&term, TTL);
             term.end(TermEnd::Interval);
             tokio::time::sleep(Duration::from_secs(1)).await;
             drop(in_term);
         }
         tokio::time::sleep(10 * wedged_after(TTL)).await;
-        assert_eq!(pulse.stuck(), None);
+        assert_eq!(liveness.stuck(), None);
     }
 }
