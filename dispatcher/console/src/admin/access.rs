@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use super::listener::ListenError;
+use super::listen_error::ListenError;
 use outbox_config::{Config, SecretText, is_on_loopback};
 
 /// What a client may do.

@@ -2,5 +2,7 @@
 
 mod access;
 pub mod api;
+mod listen_error;
 pub mod listener;
+mod listener_sources;
 mod page;

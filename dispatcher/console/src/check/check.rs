@@ -31,7 +31,7 @@ pub async fn check_settings(config: Config, strict: bool) -> CheckReport {
 }
 
 /// Checks a replica, over its own connections. `started` are the settings of its start, and `read` those that it read last.
-pub(crate) async fn check_replica(
+pub async fn check_replica(
     (started, read): (Arc<Config>, Arc<Config>),
     database: Database,
     lease: Arc<dyn Lease>,

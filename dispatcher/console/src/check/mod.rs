@@ -6,6 +6,5 @@ mod report;
 mod rights;
 mod strict;
 
-pub(crate) use check::check_replica;
-pub use check::check_settings;
+pub use check::{check_replica, check_settings};
 pub use report::{CheckReport, CrashCost, Finding, FindingVerdict};

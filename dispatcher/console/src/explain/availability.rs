@@ -7,7 +7,7 @@ use outbox_dispatcher::destinations::{Closed, DestinationNow, Standing};
 use crate::text::span;
 
 /// Whether the destination takes more messages, as its poller sees it.
-pub(crate) fn availability(now: &DestinationNow) -> String {
+pub fn availability(now: &DestinationNow) -> String {
     let length = |time: Duration| span(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
     match &now.standing {
         Standing::Room(_) if now.is_tried => "is tried with a few messages".to_owned(),

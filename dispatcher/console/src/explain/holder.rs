@@ -35,6 +35,6 @@ impl fmt::Display for Holder {
 }
 
 /// A holder behind the name of its replica, where that is known. Status and terms call the replica by the name.
-pub(crate) fn named(holder: &str, instance: Option<&str>) -> String {
+pub fn named(holder: &str, instance: Option<&str>) -> String {
     instance.map_or_else(|| holder.to_owned(), |instance| format!("{instance} ({holder})"))
 }

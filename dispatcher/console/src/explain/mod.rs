@@ -18,9 +18,8 @@ mod waits;
 mod words;
 
 pub use again::Again;
-pub(crate) use availability::availability;
-pub use holder::Holder;
-pub(crate) use holder::named;
+pub use availability::availability;
+pub use holder::{Holder, named};
 pub use life::{Event, life};
 pub use mention::{Mention, Mentions, Subject};
 pub use not_sent::NotSent;

@@ -11,7 +11,7 @@ const OLD: u32 = 6;
 
 /// The newest answer, for as long as it is fresh.
 #[derive(Debug)]
-pub(crate) struct Cached<T> {
+pub struct Cached<T> {
     max_age: Duration,
     /// Held while a caller asks, so that only one question is under way.
     asking: tokio::sync::Mutex<()>,
@@ -20,7 +20,7 @@ pub(crate) struct Cached<T> {
 
 impl<T: Clone> Cached<T> {
     /// Answers stay fresh for `max_age`.
-    pub(crate) fn new(max_age: Duration) -> Self {
+    pub fn new(max_age: Duration) -> Self {
         Self { max_age, asking: tokio::sync::Mutex::new(()), newest: Mutex::new(None) }
     }
 
@@ -28,7 +28,7 @@ impl<T: Clone> Cached<T> {
     ///
     /// # Cancel safety
     /// Safe: where the caller that asks goes away, the next one asks.
-    pub(crate) async fn get<A: Future<Output = T>>(&self, ask: impl FnOnce() -> A) -> T {
+    pub async fn get<A: Future<Output = T>>(&self, ask: impl FnOnce() -> A) -> T {
         let _turn = self.asking.lock().await;
         if let Some((at, answer)) = self.newest()
             && at.elapsed() < self.max_age
@@ -48,11 +48,7 @@ impl<T: Clone> Cached<T> {
 impl<T: Clone + Send + 'static> Cached<T> {
     /// The same, within `limit`: where the answer takes longer, the newest that there is. The question goes on, and its answer
     /// is kept. None where there is no answer, or only one that says nothing of the present.
-    pub(crate) async fn get_within<A>(
-        self: &Arc<Self>,
-        limit: Duration,
-        ask: impl FnOnce() -> A + Send + 'static,
-    ) -> Option<T>
+    pub async fn get_within<A>(self: &Arc<Self>, limit: Duration, ask: impl FnOnce() -> A + Send + 'static) -> Option<T>
     where
         A: Future<Output = T> + Send,
     {
@@ -67,7 +63,7 @@ impl<T: Clone + Send + 'static> Cached<T> {
 
     /// The answer, and how old it is. Where the newest one `is_large`, it is given at once as long as it is younger than `oldest`,
     /// and a new one is asked for behind it. So nobody waits for a count of a million rows, and a small one is fresh.
-    pub(crate) async fn at_hand<A>(
+    pub async fn at_hand<A>(
         self: &Arc<Self>,
         oldest: Duration,
         is_large: impl FnOnce(&T) -> bool,

@@ -111,7 +111,7 @@ impl Status {
     }
 
     /// The same with messages that were counted before. All else is of now.
-    pub(crate) async fn of_counted(
+    pub async fn of_counted(
         counted: &Vitals,
         database: &Database,
         lease: &dyn Lease,

@@ -14,5 +14,4 @@ pub use numbers::{grouped, span, to_the_second};
 pub use page::{Keep, Page, clipped};
 pub use print::{error_line, print, print_as, print_as_it_is, print_to_reader, warning, with_causes};
 pub use screen::Screen;
-pub(crate) use visible::is_deceiving;
-pub use visible::{in_one_line, shortened, visible};
+pub use visible::{in_one_line, is_deceiving, shortened, visible};

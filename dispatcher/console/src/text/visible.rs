@@ -16,7 +16,7 @@ pub fn in_one_line(text: &str) -> Cow<'_, str> {
 /// Whether a terminal would obey this character, or show nothing in its place, or show its neighbours in another order: control
 /// characters, separators of lines and paragraphs, marks of direction, and characters without a width.
 /// <https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing>
-pub(crate) fn is_deceiving(c: char) -> bool {
+pub fn is_deceiving(c: char) -> bool {
     c.is_control()
         || matches!(
             c,

@@ -7,11 +7,11 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::error::ListenError;
-use super::sources::ListenerSources;
 use super::{connections, routes, waiting};
 use crate::admin::access::Tokens;
 use crate::admin::api::ApiState;
+use crate::admin::listen_error::ListenError;
+use crate::admin::listener_sources::ListenerSources;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::reloadable::Reloadable;
 

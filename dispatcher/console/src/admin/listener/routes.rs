@@ -9,10 +9,10 @@ use axum::routing::{any, get};
 use axum::{Json, Router, middleware};
 use serde::Serialize;
 
-use super::ListenerSources;
 use super::guard::{self, Patience};
 use crate::admin::access::Tokens;
 use crate::admin::api::{self, ApiState, Kind, Problem};
+use crate::admin::listener_sources::ListenerSources;
 use crate::admin::page::{self, PageState};
 use crate::health::readiness::Standing;
 use crate::health::standings::{SOON, Standings};
