@@ -9,8 +9,8 @@ use outbox_desk::{DestinationEntry, HeldUp, Paused, Resumed};
 
 use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose, ReasonedArgs};
 use crate::completions;
+use outbox_admin::api::pause_length;
 use outbox_config::Config;
-use outbox_console::admin::api::pause_length;
 use outbox_console::text::{Cell, Page, print_as, shortened, span, to_the_second};
 
 #[derive(Debug, Subcommand)]

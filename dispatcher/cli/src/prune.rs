@@ -11,8 +11,8 @@ use outbox_store::retention::Retention;
 
 use super::changes::{make, pruned, would};
 use super::session::{AuthorArgs, OutboxAccess, Purpose, confirmed};
+use outbox_admin::api::kept_for;
 use outbox_config::Config;
-use outbox_console::admin::api::kept_for;
 use outbox_console::text::{Page, warning};
 use outbox_dispatcher::wiring;
 

@@ -9,9 +9,9 @@ use anyhow::{Context, bail};
 use outbox_desk::{RefusedSettings, RunsBy};
 use tokio::signal::unix::Signal;
 
+use outbox_admin::api::ApiState;
+use outbox_admin::listener::Tokens;
 use outbox_config::{Config, ConfigError};
-use outbox_console::admin::api::ApiState;
-use outbox_console::admin::listener::Tokens;
 use outbox_console::alerts::Alerts;
 use outbox_console::configured::Configured;
 use outbox_console::text;

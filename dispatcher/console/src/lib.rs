@@ -1,8 +1,8 @@
-//! What people see and do: the listener with its page and its admin API, health, explanations, alerts.
+//! What a replica knows of itself and says of its messages: health, explanations, checks, edits, alerts.
 //!
-//! It looks at the engine, [`outbox_dispatcher`], and at the outbox database. The engine knows nothing of it.
+//! It looks at the engine, [`outbox_dispatcher`], and at the outbox database. The engine knows nothing of it. The command line and
+//! the listener (`outbox-admin`) show what it says.
 
-pub mod admin;
 pub mod alerts;
 pub mod check;
 pub mod configured;
@@ -14,4 +14,3 @@ pub mod figures;
 mod fixtures;
 pub mod health;
 pub mod text;
-pub mod wake_endpoint;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_console::admin::api::{Authored, ClearBody, EditBody, PauseBody, request_for};
+use outbox_admin::api::{Authored, ClearBody, EditBody, PauseBody, request_for};
 use outbox_desk::{
     Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, InvalidTargetSelection, Outcome, Paused, Resumed,
     Revised, Skipped, Stopped, Watch,

@@ -1,7 +1,7 @@
 //! The questions that an operator asks of a replica.
 
 use async_trait::async_trait;
-use outbox_console::admin::api::{
+use outbox_admin::api::{
     ByKey, CountBody, DestinationQuery, InvalidTargetFilter, MessageCountBody, OrderingKeyFilter, Page, PruneBody,
 };
 use outbox_desk::{

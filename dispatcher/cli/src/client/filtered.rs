@@ -1,6 +1,6 @@
 //! A page of what a filter means.
 
-use outbox_console::admin::api::Page;
+use outbox_admin::api::Page;
 use serde::Serialize;
 
 /// A filter, and the page of the findings to return.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{CHANGE_LIMIT, Replica, ReplicaError, in_json};
-use outbox_console::admin::api::{Authored, LINES, Line};
+use outbox_admin::api::{Authored, LINES, Line};
 
 /// How long a replica has to end a change that its operator stops, and to tell its result.
 const STOP_LIMIT: Duration = Duration::from_secs(10);

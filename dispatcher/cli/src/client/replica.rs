@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_adapters::http::CLIENT_HEADER;
-use outbox_console::admin::api::{CheckQuery, Kind, PREFIX, Page, Problem};
+use outbox_admin::api::{CheckQuery, Kind, PREFIX, Page, Problem};
 use outbox_console::check::CheckReport;
 use outbox_console::explain::Explanation;
 use outbox_console::health::replicas::ReplicaStatus;

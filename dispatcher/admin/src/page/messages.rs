@@ -1,0 +1,200 @@
+//! Messages: the list whose filter is its address, and the search for one.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, html};
+use outbox_desk::{Action, Desk, MessageFilter, MessageSelection, MessageSummary};
+use outbox_schema::MessageId;
+use outbox_store::Status;
+
+use super::fields::{Asked, Fields, NoFields};
+use super::frame::Content;
+use super::message::NAMED;
+use super::parts::{
+    self, TIMES, empty, filter, filter_choice, filter_text, lead_to, looked_before, more_filters, number, pages, table,
+    text, text_if, time,
+};
+use super::request_context::RequestContext;
+use super::searches::under_way;
+use super::selected::{Choice, MESSAGES, to_select};
+use super::tables::{PAGE, Row, Shape};
+use super::unknown_channel::unknown_channel;
+use super::{PageState, dead_letters, paths};
+use crate::api::{Kind, Problem};
+
+pub(super) async fn list(
+    State(page_state): State<PageState>,
+    context: RequestContext,
+    Asked(asked): Asked,
+) -> Result<Response, Problem> {
+    let above = html! { (by_status(&asked)) (filter(paths::MESSAGES, &asked, &fields(&asked))) };
+    let (filter, after) = match asked.of_list::<MessageFilter, i64>() {
+        Ok(read) => read,
+        Err(problem) => return Ok(context.misunderstood("Messages", above, &problem)),
+    };
+    let above = html! { (above) @if context.operates() { (actions(&filter, &asked.filter())) } };
+    let database = page_state.api_state.database.clone();
+    let choices = filter.status.filter(|_| context.operates()).map(choices);
+    let search = move || async move { Ok(Arc::new(database.messages(&filter, after.map(MessageId), PAGE).await?)) };
+    let Some((page, age)) = page_state.messages.find(asked.at(paths::MESSAGES), search).await else {
+        return Ok(context.page(&Content::live("Messages", above, under_way(&asked.at(paths::MESSAGES)))));
+    };
+    let page = page?;
+    let heading = ["Id", "Status", "Channel", "Target", "Ordering key", "Attempts", "Created", "Last error"];
+    let body = html! {
+        @if page.messages.is_empty() {
+            (empty("No message meets the filter."))
+            (unknown_channel(&page_state, paths::MESSAGES, &asked))
+        } @else {
+            @if let Some(choices) = choices {
+                @let rows = page.messages.iter().map(|message| (message.id.to_string(), row(message)));
+                (to_select("Messages", &MESSAGES, choices, &Fields::default(), heading, rows))
+            } @else {
+                (table("Messages", heading, page.messages.iter().map(row)))
+            }
+        }
+        @if page.next.is_some() && page.messages.len() < PAGE as usize {
+            p.hint { (number(page.looked_at)) " rows were looked at, and there are more." }
+        }
+        (looked_before(age))
+        (pages(paths::MESSAGES, &asked, page.next.as_ref()))
+    };
+    Ok(context.page(&Content::live("Messages", above, body)))
+}
+
+/// What can be done with selected messages of a status.
+fn choices(status: Status) -> &'static [Choice] {
+    match status {
+        Status::Success => &[("/messages/replay", "Replay selected…")],
+        Status::Pending => &[("/messages/retry", "Retry selected now…"), ("/messages/cancel", "Cancel selected…")],
+        Status::Dead => &dead_letters::CHOICES,
+    }
+}
+
+/// What can be done with all that the filter means: where it names a status, and of what is no dead letter, not all of that status.
+fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {
+    let (changes, hint): (&[_], _) = match filter.status {
+        Some(Status::Success) => (&[(Action::Replay, "Replay…")], "all delivered messages that the filter means"),
+        Some(Status::Pending) => {
+            let changes = &[(Action::Retry, "Retry now…"), (Action::Cancel, "Cancel…")];
+            (changes, "all messages that wait and that the filter means; a retry, those of them that were tried")
+        }
+        Some(Status::Dead) => return of_dead(asked),
+        None => {
+            return html! { p.hint { "Choose a status above, to change messages of it: those that are ticked, or all that the filter means." } };
+        }
+    };
+    let chosen = MessageSelection::Filter(filter.clone());
+    html! {
+        @if changes.iter().all(|(change, _)| chosen.check(*change).is_ok()) {
+            div.actions {
+                @for (change, label) in changes {
+                    a.button href=(asked.at(&format!("{}/{}", paths::MESSAGES, change.as_str()))) { (label) }
+                }
+                span.hint { (hint) }
+            }
+        }
+    }
+}
+
+/// The fields of the filter of messages that the filter of dead letters lacks. The time in it is that of a death.
+const OF_NO_DEATH: [&str; 4] = ["ordering_key", "priority", "since", "until"];
+
+/// The changes of dead letters, where their filter can say the same.
+fn of_dead(asked: &Fields) -> Markup {
+    html! {
+        @if asked.among(&OF_NO_DEATH, true).is_empty() {
+            (dead_letters::actions(&asked.among(&["status"], false)))
+        } @else {
+            p.hint { "An ordering key, a priority and a time of creation are no filter of dead letters: select them in the list." }
+        }
+    }
+}
+
+/// The statuses by which the list is filtered, and the words for them.
+const STATUSES: [(Option<Status>, &str); 4] = [
+    (None, "All"),
+    (Some(Status::Pending), "Pending"),
+    (Some(Status::Success), "Delivered"),
+    (Some(Status::Dead), "Dead"),
+];
+
+/// The list by status. The rest of the filter stays.
+fn by_status(asked: &Fields) -> Markup {
+    let others = asked.filter().among(&["status"], false);
+    let chosen = |status: Option<Status>| status.is_some() == asked.has("status") && status == chosen_status(asked);
+    html! {
+        nav.spans aria-label="Status" {
+            @for (status, word) in STATUSES {
+                @let of_status = status.map_or_else(|| others.clone(), |status| others.with("status", status.as_str()));
+                a href=(of_status.at(paths::MESSAGES)) aria-current=[chosen(status).then_some("true")] { (word) }
+            }
+        }
+    }
+}
+
+/// The status that is asked for. None where there is none of that name.
+fn chosen_status(asked: &Fields) -> Option<Status> {
+    let named = asked.get("status")?;
+    Status::ALL.into_iter().find(|status| status.as_str().eq_ignore_ascii_case(named))
+}
+
+/// The fields that are folded up.
+const SELDOM: [&str; 7] = ["tags", "tenant", "ordering_key", "priority", "error_contains", "since", "until"];
+
+fn fields(asked: &Fields) -> Markup {
+    let status = chosen_status(asked);
+    let seldom = html! {
+        (filter_text(asked, "tags", "Tags", "order=4711, customer=7"))
+        (filter_text(asked, "tenant", "Tenant", ""))
+        (filter_text(asked, "ordering_key", "Ordering key", ""))
+        (filter_choice(asked, "priority", "Priority", &[("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")]))
+        (filter_text(asked, "error_contains", "Error contains", ""))
+        (filter_text(asked, "since", "Created since", TIMES))
+        (filter_text(asked, "until", "Created until", "10m"))
+    };
+    html! {
+        @if let Some(status) = status { input type="hidden" name="status" value=(status.as_str()); }
+        (filter_text(asked, "channel", "Channel", ""))
+        (filter_text(asked, "destination", "Destination", "https://shop.example:443"))
+        (filter_text(asked, "target", "Target", ""))
+        (filter_text(asked, "key_prefix", "Key begins with", "order-4711"))
+        (more_filters(asked, &SELDOM, &seldom))
+    }
+}
+
+fn row(message: &MessageSummary) -> Row {
+    Row::of_shape(Shape::Whole, parts::message(message.id))
+        .cell(parts::status(&message.status, message.dead_reason.as_deref()))
+        .cell(text(&message.channel))
+        .shaped(Shape::Target, parts::target(&message.target))
+        .cell(text_if(message.ordering_key.as_deref()))
+        .number(message.attempts)
+        .cell(time(&message.created_at))
+        .shaped(Shape::Long, text_if(message.last_error.as_deref()))
+}
+
+/// Leads to the message that has this id, or else this idempotency key. The page of that message is told of the name where it may
+/// mean another message, or is a former key.
+pub(super) async fn find(State(page_state): State<PageState>, Asked(asked): Asked) -> Result<Response, Problem> {
+    let NoFields {} = asked.among(&["message"], false).read()?;
+    let named = asked.get("message").map(str::trim).unwrap_or_default();
+    if named.contains('\0') {
+        return Err(Problem::new(Kind::BadRequest, "no message has NUL in its idempotency key"));
+    }
+    let database = &page_state.api_state.database;
+    let by_id = match named.parse() {
+        Ok(id) => database.message(MessageId(id)).await?,
+        Err(_) => None,
+    };
+    let by_key = database.message_by_key(named).await?;
+    let (id, is_plain) = match (by_id, by_key) {
+        (Some(found), other) => (found.id, other.is_none_or(|other| other.id == found.id)),
+        (None, Some(found)) => (found.id, found.idempotency_key == named),
+        (None, None) => return Err(Problem::no_message(named)),
+    };
+    let named = if is_plain { Fields::default() } else { Fields::default().with(NAMED, named) };
+    Ok(lead_to(&named.at(&format!("{}/{id}", paths::MESSAGES))))
+}
