@@ -10,6 +10,7 @@ use outbox_desk::{AuditAction, AuditEntry, AuditFilter, Desk, LOOKED_AT, ListedA
 use super::details::details;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
+use super::instead::Instead;
 use super::links::{destination, links};
 use super::parts::{
     TIMES, empty, filter, filter_choice, filter_text, message, more_filters, nothing, number, pages, stacked, text,
@@ -27,16 +28,10 @@ pub(super) async fn list(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     let above = filter(PATH, &asked, &fields(&asked));
-    let meant = match with_id(&page_state, &asked).await {
-        Ok(meant) => meant,
-        Err(problem) => return Ok(context.misunderstood("Audit", above, &problem)),
-    };
-    let (filter, after) = match meant.of_list::<AuditFilter, _>() {
-        Ok(read) => read,
-        Err(problem) => return Ok(context.misunderstood("Audit", above, &problem)),
-    };
+    let meant = context.understood("Audit", &above, with_id(&page_state, &asked).await)?;
+    let (filter, after) = context.understood("Audit", &above, meant.of_list::<AuditFilter, _>())?;
     let page =
         context.redaction.of_audit(outbox_desk::audits(&page_state.api_state.database, &filter, after, PAGE).await?);
     let spent = Spent::of(&page_state, &page.entries).await;

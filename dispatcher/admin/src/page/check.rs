@@ -7,11 +7,12 @@ use maud::{Markup, html};
 use super::PageState;
 use super::fields::Asked;
 use super::frame::Content;
+use super::instead::Instead;
 use super::links::prose;
 use super::parts::{Tone, stacked, state, text};
 use super::request_context::RequestContext;
 use super::tables::Row;
-use crate::api::{CheckQuery, Problem};
+use crate::api::CheckQuery;
 use outbox_console::check::{CheckReport, Finding, FindingVerdict};
 
 /// The address of the page.
@@ -24,11 +25,8 @@ pub(super) async fn show(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
-    let CheckQuery { strict } = match asked.read() {
-        Ok(asked) => asked,
-        Err(refused) => return Ok(context.misunderstood("Check", html! {}, &refused)),
-    };
+) -> Result<Response, Instead> {
+    let CheckQuery { strict } = context.understood("Check", &html! {}, asked.read())?;
     let report = page_state.api_state.check(strict).await;
     let body = html! {
         p.lead {

@@ -15,9 +15,10 @@ use super::caches::Shown;
 use super::deaths::Axis;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
+use super::instead::Instead;
 use super::parts::{
     self, TIMES, count, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, stacked,
-    table, text, text_if, time,
+    text, text_if, time,
 };
 use super::request_context::RequestContext;
 use super::searches::{FORM_PATIENCE, Found, under_way};
@@ -34,12 +35,9 @@ pub(super) async fn list(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     let above = filter(paths::DEAD_LETTERS, &asked, &fields(&asked));
-    let (filter, after) = match asked.of_list::<DeadLetterFilter, Cursor>() {
-        Ok(read) => read,
-        Err(problem) => return Ok(context.misunderstood("Dead letters", above, &problem)),
-    };
+    let (filter, after) = context.understood("Dead letters", &above, asked.of_list::<DeadLetterFilter, Cursor>())?;
     let (database, halting) =
         (page_state.api_state.database.clone(), page_state.api_state.configured.current().halting());
     let lists = !asked.is_empty();
@@ -232,12 +230,8 @@ pub(super) const CHOICES: [Choice; 3] = [
 /// The letters of a page. Who may change them can select some.
 fn table_of(page: &DeadLetterPage, operates: bool) -> Markup {
     let heading = ["Id", "Reason", "Code", "Target", "Attempts", "Died", "Error"];
-    if operates {
-        let rows = page.letters.iter().map(|letter| (letter.id.to_string(), row(letter)));
-        to_select("Letters", &MESSAGES, &CHOICES, &Fields::default(), heading, rows)
-    } else {
-        table("Letters", heading, page.letters.iter().map(row))
-    }
+    let rows = page.letters.iter().map(|letter| (letter.id.to_string(), row(letter)));
+    to_select("Letters", &MESSAGES, operates.then_some(&CHOICES), &Fields::default(), heading, rows)
 }
 
 fn row(letter: &DeadLetter) -> Row {

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::fields::{AUTHOR, Asked, Fields, NoFields, Sent};
 use super::frame::Content;
+use super::instead::Instead;
 use super::links::destination;
 use super::parts::{
     Tone, count, empty, facts, lead_to, length, moment, nothing, number, pages, state, table, text, text_if, time,
@@ -57,18 +58,13 @@ pub(super) async fn list(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     if let Some(name) = asked.get(NAME) {
-        return match asked.among(&[NAME], false).read() {
-            Ok(NoFields {}) => one(&page_state, &context, &api::meant(&page_state.api_state, name.trim())).await,
-            Err(refused) => Ok(context.misunderstood("Destination", html! {}, &refused)),
-        };
+        let NoFields {} = context.understood("Destination", &html! {}, asked.among(&[NAME], false).read())?;
+        return Ok(one(&page_state, &context, &api::meant(&page_state.api_state, name.trim())).await?);
     }
     // How many destinations the pages before had: a destination may leave the list meanwhile.
-    let (Listed { all }, before) = match asked.of_list::<Listed, usize>() {
-        Ok(read) => read,
-        Err(refused) => return Ok(context.misunderstood("Destinations", html! {}, &refused)),
-    };
+    let (Listed { all }, before) = context.understood("Destinations", &html! {}, asked.of_list::<Listed, usize>())?;
     let entries = page_state.api_state.database.destinations(all).await?;
     let seen = page_state.shown.destinations.seen();
     let above = html! {

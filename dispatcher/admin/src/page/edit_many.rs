@@ -14,6 +14,7 @@ use super::dead_letters::{ALL, back, by_cause, counted, counted_for_a_form, coun
 use super::edit::headers;
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::{Content, wrong};
+use super::instead::Instead;
 use super::ordered::{besides, ordered};
 use super::parts::{difference, looked_before, message, number};
 use super::request_context::RequestContext;
@@ -181,17 +182,14 @@ pub(super) async fn edit(
     State(page_state): State<PageState>,
     context: RequestContext,
     Sent(sent): Sent,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     let filter = filter_in(&sent);
     let change = sent.among(&CHANGE, true).read::<ChangeFields>()?.change()?;
     let change = change.ok_or_else(|| Problem::new(Kind::BadRequest, "the form says nothing that is to change"))?;
     let selection = selection(&filter, &sent)?;
     examined(&page_state.api_state, &selection, &change).await?;
     let keeps_keys = change.keep_key;
-    let done = match ordered(&page_state, &Change::Edit { selection, change }, &sent).await? {
-        Ok(done) => done,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let done = ordered(&page_state, &Change::Edit { selection, change }, &sent).await?;
     Ok(context.page(&Content::still("Edited", edited(&done, &filter, keeps_keys))))
 }
 

@@ -9,6 +9,7 @@ use super::PageState;
 use super::charts::Chart;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
+use super::instead::Instead;
 use super::parts::{Tone, clock, empty, length, nothing, number, table, text};
 use super::request_context::RequestContext;
 use super::tables::{Row, Shape};
@@ -179,11 +180,8 @@ pub(super) async fn show(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
-    let filter: FiguresFilter = match asked.read() {
-        Ok(filter) => filter,
-        Err(refused) => return Ok(context.misunderstood("Figures", html! {}, &refused)),
-    };
+) -> Result<Response, Instead> {
+    let filter: FiguresFilter = context.understood("Figures", &html! {}, asked.read())?;
     let series = page_state.figures.of(&page_state.api_state, filter.span).await?;
     let body = match &filter.channel {
         None => all(&series),

@@ -6,6 +6,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::assets::{ICON, OWN_SCRIPT, SCRIPT, STYLE};
 use super::fields::Fields;
+use super::instead::Instead;
 use super::links::prose;
 use super::request_context::{RequestContext, TOKEN_FIELD};
 use crate::api::Problem;
@@ -67,11 +68,13 @@ impl RequestContext {
         Html(visible(&page).into_owned()).into_response()
     }
 
-    /// The page of a list whose filter cannot be read. It shows nothing rather than everything.
-    pub(super) fn misunderstood(&self, title: &str, filter: Markup, refused: &Problem) -> Response {
-        let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::BAD_REQUEST);
-        let content = Content { above: filter, ..Content::still(title, wrong(refused)) };
-        (status, self.page(&content)).into_response()
+    /// What was read of a filter. The page of one that cannot be read shows nothing rather than everything.
+    pub(super) fn understood<T>(&self, title: &str, filter: &Markup, read: Result<T, Problem>) -> Result<T, Instead> {
+        read.map_err(|refused| {
+            let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::BAD_REQUEST);
+            let content = Content { above: filter.clone(), ..Content::still(title, wrong(&refused)) };
+            Instead::of((status, self.page(&content)).into_response())
+        })
     }
 
     fn framed(&self, content: &Content) -> Markup {

@@ -9,8 +9,9 @@ use super::PageState;
 use super::dead_letters::{ALL, meant};
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
+use super::instead::Instead;
 use super::links::links;
-use super::parts::{self, empty, filter, filter_text, lead_to, number, pages, table, text, text_if, time};
+use super::parts::{self, empty, filter, filter_text, lead_to, number, pages, text, text_if, time};
 use super::request_context::RequestContext;
 use super::selected::{Boxes, SELECTED, to_select};
 use super::tables::{PAGE, Row, Shape};
@@ -33,17 +34,14 @@ pub(super) async fn list(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     let above = html! {
         p.lead { "Messages to these targets become dead letters without an attempt, until the target is forgotten." }
         (filter(PATH, &asked, &fields(&asked)))
     };
     let after = asked.after();
     let read = TARGETS.selected(&asked).and_then(|filter| Ok((selection(&filter)?, after?, filter)));
-    let (selection, after, meant) = match read {
-        Ok(read) => read,
-        Err(problem) => return Ok(context.misunderstood("Invalid targets", above, &problem)),
-    };
+    let (selection, after, meant) = context.understood("Invalid targets", &above, read)?;
     let asked = asked.among(&[SELECTED], false);
     let page = page_state.api_state.database.invalid_targets(&selection, after, PAGE).await?;
     let above = html! {
@@ -72,13 +70,9 @@ fn fields(asked: &Fields) -> Markup {
 /// The targets of a page. Who may forget them can select some.
 fn table_of(targets: &[InvalidTarget], meant: &Fields, operates: bool) -> Markup {
     let heading = ["Target", "Channel", "What the receiver said", "Last found"];
-    if operates {
-        let kept = meant.among(&[TARGETS.field], false);
-        let rows = targets.iter().map(|target| (target.target.clone(), row(target)));
-        to_select("Invalid targets", &TARGETS, &[(PATH, "Show only the selected")], &kept, heading, rows)
-    } else {
-        table("Invalid targets", heading, targets.iter().map(row))
-    }
+    let choices: Option<&[_]> = operates.then_some(&[(PATH, "Show only the selected")]);
+    let rows = targets.iter().map(|target| (target.target.clone(), row(target)));
+    to_select("Invalid targets", &TARGETS, choices, &meant.among(&[TARGETS.field], false), heading, rows)
 }
 
 fn row(target: &InvalidTarget) -> Row {

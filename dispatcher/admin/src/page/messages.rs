@@ -11,10 +11,11 @@ use outbox_store::Status;
 
 use super::fields::{Asked, Fields, NoFields};
 use super::frame::Content;
+use super::instead::Instead;
 use super::message::NAMED;
 use super::parts::{
-    self, TIMES, empty, filter, filter_choice, filter_text, lead_to, looked_before, more_filters, number, pages, table,
-    text, text_if, time,
+    self, TIMES, empty, filter, filter_choice, filter_text, lead_to, looked_before, more_filters, number, pages, text,
+    text_if, time,
 };
 use super::request_context::RequestContext;
 use super::searches::under_way;
@@ -28,12 +29,9 @@ pub(super) async fn list(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     let above = html! { (by_status(&asked)) (filter(paths::MESSAGES, &asked, &fields(&asked))) };
-    let (filter, after) = match asked.of_list::<MessageFilter, i64>() {
-        Ok(read) => read,
-        Err(problem) => return Ok(context.misunderstood("Messages", above, &problem)),
-    };
+    let (filter, after) = context.understood("Messages", &above, asked.of_list::<MessageFilter, i64>())?;
     let above = html! { (above) @if context.operates() { (actions(&filter, &asked.filter())) } };
     let database = page_state.api_state.database.clone();
     let choices = filter.status.filter(|_| context.operates()).map(choices);
@@ -48,12 +46,8 @@ pub(super) async fn list(
             (empty("No message meets the filter."))
             (unknown_channel(&page_state, paths::MESSAGES, &asked))
         } @else {
-            @if let Some(choices) = choices {
-                @let rows = page.messages.iter().map(|message| (message.id.to_string(), row(message)));
-                (to_select("Messages", &MESSAGES, choices, &Fields::default(), heading, rows))
-            } @else {
-                (table("Messages", heading, page.messages.iter().map(row)))
-            }
+            @let rows = page.messages.iter().map(|message| (message.id.to_string(), row(message)));
+            (to_select("Messages", &MESSAGES, choices, &Fields::default(), heading, rows))
         }
         @if page.next.is_some() && page.messages.len() < PAGE as usize {
             p.hint { (number(page.looked_at)) " rows were looked at, and there are more." }

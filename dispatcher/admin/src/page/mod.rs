@@ -18,6 +18,7 @@ mod fields;
 mod figures;
 mod frame;
 mod hand_overs;
+mod instead;
 mod invalid_targets;
 mod links;
 mod message;

@@ -8,6 +8,7 @@ use outbox_desk::{Action, Change, MessageSelection};
 
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
+use super::instead::Instead;
 use super::ordered::{ordered, told};
 use super::parts::number;
 use super::request_context::RequestContext;
@@ -69,7 +70,7 @@ pub(super) async fn cancel(
     page_state: State<PageState>,
     context: RequestContext,
     sent: Sent,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     CANCEL.carry_out(page_state, context, sent).await
 }
 
@@ -77,7 +78,7 @@ pub(super) async fn retry(
     page_state: State<PageState>,
     context: RequestContext,
     sent: Sent,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     RETRY.carry_out(page_state, context, sent).await
 }
 
@@ -122,13 +123,10 @@ impl Form {
         State(page_state): State<PageState>,
         context: RequestContext,
         Sent(sent): Sent,
-    ) -> Result<Response, Problem> {
+    ) -> Result<Response, Instead> {
         let meant = sent.among(&AUTHOR, false);
         let selection = selection(&meant, self.action)?;
-        let done = match ordered(&page_state, &(self.change)(selection), &sent).await? {
-            Ok(done) => done,
-            Err(elsewhere) => return Ok(elsewhere),
-        };
+        let done = ordered(&page_state, &(self.change)(selection), &sent).await?;
         let body = html! { (told(&done)) (back(&meant)) };
         Ok(context.page(&Content::still(self.done, body)))
     }

@@ -7,6 +7,7 @@ use outbox_desk::{Action, ByHand, OperationEntry, OperationStatus};
 
 use super::fields::{Asked, NoFields, Plain, Sent};
 use super::frame::Content;
+use super::instead::Instead;
 use super::ordered::told;
 use super::parts::{
     Tone, empty, facts, lead_to, length, moment, moment_if, number, pages, stacked, state, text, text_if, time,
@@ -22,11 +23,8 @@ pub(super) async fn list(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
-    let after = match asked.of_list::<NoFields, i64>() {
-        Ok((NoFields {}, after)) => after,
-        Err(refused) => return Ok(context.misunderstood("Operations", html! {}, &refused)),
-    };
+) -> Result<Response, Instead> {
+    let (NoFields {}, after) = context.understood("Operations", &html! {}, asked.of_list::<NoFields, i64>())?;
     let page = outbox_desk::operations(&page_state.api_state.database, after, PAGE).await?;
     let body = html! {
         @if page.operations.is_empty() {

@@ -2,34 +2,28 @@
 
 use std::time::Duration;
 
-use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{Action, Change, OperationEntry, OperationStatus, Ordered, Outcome, Undoable};
 use outbox_store::retention::Pruned;
 
 use super::fields::Fields;
+use super::instead::Instead;
 use super::parts::{Tone, lead_to, left, message, number};
 use super::{PageState, paths};
-use crate::api::Problem;
 
 /// How long a form waits for the end of its change. Then the poller goes on, and the browser is led to the operation.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Makes a change, and waits a moment for its end. Where it has not ended by then, its page tells of it: the error is the answer that
-/// leads there.
-pub(super) async fn ordered(
-    page_state: &PageState,
-    change: &Change,
-    sent: &Fields,
-) -> Result<Result<Outcome, Response>, Problem> {
+/// Makes a change, and waits a moment for its end. Where it has not ended by then, the browser is led to its page.
+pub(super) async fn ordered(page_state: &PageState, change: &Change, sent: &Fields) -> Result<Outcome, Instead> {
     let database = &page_state.api_state.database;
-    Ok(match outbox_desk::begin(database, change, &sent.author().into_author(), PATIENCE).await? {
+    match outbox_desk::begin(database, change, &sent.author().into_author(), PATIENCE).await? {
         Ordered::Over(done) => Ok(done),
         Ordered::Begun(id) => match outbox_desk::operation(database, id).await? {
             Some(OperationEntry { status: OperationStatus::Done, result: Some(done), .. }) => Ok(done),
-            Some(_) | None => Err(lead_to(&paths::operation(id))),
+            Some(_) | None => Err(Instead::of(lead_to(&paths::operation(id)))),
         },
-    })
+    }
 }
 
 /// The result of an operation, or what it has done so far.

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::PageState;
 use super::fields::{Asked, Fields};
 use super::frame::Content;
+use super::instead::Instead;
 use super::parts::{empty, filter, filter_text, message, number, pages, table, text, text_if, time};
 use super::request_context::RequestContext;
 use super::tables::{PAGE, Row, Shape};
-use crate::api::Problem;
 
 /// Where the list is.
 const PATH: &str = "/ordering-keys";
@@ -27,16 +27,13 @@ pub(super) async fn list(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     let above = html! {
         p.lead { "A dead letter of a channel with " code { "on_dead_ordered = \"halt\"" } " halts its ordering key. The messages behind "
             "it wait until it is redriven or purged." }
         (filter(PATH, &asked, &filter_text(&asked, "channel", "Channel", "")))
     };
-    let (filter, after) = match asked.of_list::<Filter, KeyCursor>() {
-        Ok(read) => read,
-        Err(problem) => return Ok(context.misunderstood("Halted keys", above, &problem)),
-    };
+    let (filter, after) = context.understood("Halted keys", &above, asked.of_list::<Filter, KeyCursor>())?;
     let api_state = &page_state.api_state;
     let halting = api_state.configured.current().halting();
     let page = api_state.database.halted_keys(&halting, filter.channel.as_deref(), after.as_ref(), PAGE).await?;

@@ -20,6 +20,7 @@ use super::fields::{Asked, Fields};
 use super::figures::{over_time, within};
 use super::frame::Content;
 use super::hand_overs::hand_overs;
+use super::instead::Instead;
 use super::links::{self, destination};
 use super::operations::table_of;
 use super::parts::{
@@ -53,11 +54,8 @@ pub(super) async fn show(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
-    let OverviewQuery { span } = match asked.read() {
-        Ok(filter) => filter,
-        Err(refused) => return Ok(context.misunderstood("Overview", html! {}, &refused)),
-    };
+) -> Result<Response, Instead> {
+    let OverviewQuery { span } = context.understood("Overview", &html! {}, asked.read())?;
     let (standing, status, figures, last_hour, operations) = tokio::join!(
         page_state.standings.now(),
         newest(&page_state),

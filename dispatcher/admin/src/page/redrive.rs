@@ -11,6 +11,7 @@ use super::caches::Shown;
 use super::dead_letters::{ALL, back, by_cause, counted_for_a_form, counted_letters, meant, one, selection};
 use super::fields::{AUTHOR, Asked, Fields, Plain, Sent};
 use super::frame::Content;
+use super::instead::Instead;
 use super::ordered::{ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::looked_before;
@@ -94,13 +95,10 @@ pub(super) async fn redrive(
     State(page_state): State<PageState>,
     context: RequestContext,
     Sent(sent): Sent,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     let filter = filter_in(&sent);
     let (selection, pace) = (selection(&filter, &sent)?, pace(&sent)?);
-    let done = match ordered(&page_state, &Change::Redrive { selection, pace }, &sent).await? {
-        Ok(done) => done,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let done = ordered(&page_state, &Change::Redrive { selection, pace }, &sent).await?;
     let went = how_they_went(&page_state, Some(&done), true).await?;
     Ok(context.page(&Content::still("Redriven", redriven(&context, &done, (&filter, &sent), &went))))
 }
@@ -144,11 +142,8 @@ pub(super) async fn undo(
     context: RequestContext,
     Id(id): Id,
     Sent(sent): Sent,
-) -> Result<Response, Problem> {
-    let done = match ordered(&page_state, &Change::undo(id), &sent).await? {
-        Ok(done) => done,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+) -> Result<Response, Instead> {
+    let done = ordered(&page_state, &Change::undo(id), &sent).await?;
     let body = html! { (told(&done)) (back(&Fields::default())) };
     Ok(context.page(&Content::still("Taken back", body)))
 }
@@ -185,12 +180,9 @@ pub(super) async fn purge(
     State(page_state): State<PageState>,
     context: RequestContext,
     Sent(sent): Sent,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     let filter = filter_in(&sent);
-    let done = match ordered(&page_state, &Change::Purge { selection: selection(&filter, &sent)? }, &sent).await? {
-        Ok(done) => done,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let done = ordered(&page_state, &Change::Purge { selection: selection(&filter, &sent)? }, &sent).await?;
     let is_spared = done.changed == 0;
     let audit = match one(&filter) {
         Some(id) => Fields::default().with("message", id),

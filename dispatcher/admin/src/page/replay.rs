@@ -8,6 +8,7 @@ use outbox_schema::MessageId;
 
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
+use super::instead::Instead;
 use super::ordered::{ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::number;
@@ -79,15 +80,12 @@ pub(super) async fn replay(
     State(page_state): State<PageState>,
     context: RequestContext,
     Sent(sent): Sent,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     let meant = sent.among(&AUTHOR, false).among(&PACE, false).among(&MANNER, false).among(&[AFTER], false);
     let selection = selection(&meant, Action::Replay)?;
     let after = sent.get(AFTER).and_then(|id| id.parse().ok()).map(MessageId);
     let manner = ReplayManner { new_key: sent.has(MANNER[0]), again: sent.has(MANNER[1]), after, pace: pace(&sent)? };
-    let done = match ordered(&page_state, &Change::Replay { selection, manner }, &sent).await? {
-        Ok(done) => done,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let done = ordered(&page_state, &Change::Replay { selection, manner }, &sent).await?;
     let went = how_they_went(&page_state, Some(&done), true).await?;
     Ok(context.page(&Content::still("Replayed", replayed(&context, &done, (&meant, &sent), &went))))
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::fields::{AUTHOR, Asked, Fields, Sent};
 use super::frame::Content;
+use super::instead::Instead;
 use super::ordered::{counted_messages, ordered, told};
 use super::parts::{filter_text, looked_before, nothing, table};
 use super::request_context::RequestContext;
@@ -56,17 +57,14 @@ pub(super) async fn show(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     let (kept, mine) = (kept_by_fleet(&page_state).await, page_state.api_state.retention.current());
     let above = html! {
         p.lead { "The poller removes what is past its time by itself, in small batches beside the deliveries. Nothing brings it back." }
         (differences(&kept, &mine))
         (times_fields(&kept, &asked))
     };
-    let retention = match asked.read::<Times>().and_then(|times| times.over(&kept)) {
-        Ok(retention) => retention,
-        Err(refused) => return Ok(context.misunderstood(TITLE, above, &refused)),
-    };
+    let retention = context.understood(TITLE, &above, asked.read::<Times>().and_then(|times| times.over(&kept)))?;
     let past = past(&page_state, searches::PATIENCE, &retention).await?;
     let above = html! {
         (above)
@@ -184,16 +182,13 @@ pub(super) async fn prune(
     State(page_state): State<PageState>,
     context: RequestContext,
     Sent(sent): Sent,
-) -> Result<Response, Problem> {
+) -> Result<Response, Instead> {
     let times: Times = sent.among(&AUTHOR, false).read()?;
     let retention = times.over(&kept_by_fleet(&page_state).await)?;
     // What the form counted, so that the operation says how far it is.
     let past = past(&page_state, searches::PATIENCE, &retention).await?;
     let change = Change::Prune { retention, of: past.map(|(past, _)| past.total()) };
-    let done = match ordered(&page_state, &change, &sent).await? {
-        Ok(done) => done,
-        Err(elsewhere) => return Ok(elsewhere),
-    };
+    let done = ordered(&page_state, &change, &sent).await?;
     let body = html! {
         (told(&done))
         p { a href="/audit" { "The audit" } " keeps who removed them, and why." }

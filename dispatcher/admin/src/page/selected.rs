@@ -152,15 +152,16 @@ impl Boxes {
 pub(super) type Choice = (&'static str, &'static str);
 
 /// A list in which some are selected, each row with what names it, and the changes of what is selected. It is a plain form, and
-/// leads to the form of the change, with what is `kept` of the filter.
+/// leads to the form of the change, with what is `kept` of the filter. Without choices it is a table.
 pub(super) fn to_select<'a>(
     name: &str,
     boxes: &Boxes,
-    choices: &[Choice],
+    choices: Option<&[Choice]>,
     kept: &Fields,
     heading: impl IntoIterator<Item = &'a str>,
     rows: impl IntoIterator<Item = (String, Row)>,
 ) -> Markup {
+    let Some(choices) = choices else { return table(name, heading, rows.into_iter().map(|(_, row)| row)) };
     let rows: Vec<(String, Row)> = rows.into_iter().collect();
     html! {
         form.choice method="get" {

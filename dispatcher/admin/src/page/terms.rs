@@ -8,13 +8,13 @@ use outbox_store::TermEnd;
 
 use super::fields::Asked;
 use super::frame::Content;
+use super::instead::Instead;
 use super::parts::{
     Tone, count, empty, facts, gap, lasted, moment, moment_if, nothing, pages, state, table, text, text_if, time,
 };
 use super::request_context::RequestContext;
 use super::tables::{PAGE, Row, Shape};
 use super::{PageState, links, paths};
-use crate::api::Problem;
 use outbox_console::explain::named;
 use outbox_console::health::replicas::{ReplicaStatus, Replicas};
 
@@ -22,11 +22,8 @@ pub(super) async fn list(
     State(page_state): State<PageState>,
     context: RequestContext,
     Asked(asked): Asked,
-) -> Result<Response, Problem> {
-    let (filter, after) = match asked.of_list::<TermFilter, _>() {
-        Ok(read) => read,
-        Err(refused) => return Ok(context.misunderstood("Terms", html! {}, &refused)),
-    };
+) -> Result<Response, Instead> {
+    let (filter, after) = context.understood("Terms", &html! {}, asked.of_list::<TermFilter, _>())?;
     let page = outbox_desk::term_page(&page_state.api_state.database, filter, after, PAGE).await?;
     // Without them a gap is bounded by the beginning of its term.
     let replicas = Replicas::of(&page_state.api_state.database).await.unwrap_or_default();
