@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use outbox_desk::{AuditAction, AuditEntry, AuditFilter, Desk, LOOKED_AT, ListedAudit, OperationStatus};
 
 use super::details::details;
-use super::fields::{Asked, Fields};
+use super::fields::{Asked, Fields, Get};
 use super::frame::Content;
 use super::instead::Instead;
 use super::links::{destination, links};
@@ -24,11 +24,7 @@ use crate::api::Problem;
 /// Where the list is.
 const PATH: &str = "/audit";
 
-pub(super) async fn list(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let above = filter(PATH, &asked, &fields(&asked));
     let meant = context.understood("Audit", &above, with_id(&page_state, &asked).await)?;
     let (filter, after) = context.understood("Audit", &above, meant.of_list::<AuditFilter, _>())?;

@@ -4,13 +4,11 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::PageState;
-use super::fields::Asked;
+use super::fields::{Asked, Get};
 use super::frame::Content;
 use super::instead::Instead;
 use super::links::prose;
 use super::parts::{Tone, stacked, state, text};
-use super::request_context::RequestContext;
 use super::tables::Row;
 use crate::api::CheckQuery;
 use outbox_console::check::{CheckReport, Finding, FindingVerdict};
@@ -21,11 +19,7 @@ const PATH: &str = "/check";
 /// The same, and what a strict installation would not leave so.
 const STRICT: &str = "/check?strict=true";
 
-pub(super) async fn show(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn show((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let CheckQuery { strict } = context.understood("Check", &html! {}, asked.read())?;
     let report = page_state.api_state.check(strict).await;
     let body = html! {

@@ -13,14 +13,13 @@ use outbox_store::Database;
 
 use super::caches::Shown;
 use super::deaths::Axis;
-use super::fields::{Asked, Fields};
+use super::fields::{Asked, Fields, Get};
 use super::frame::Content;
 use super::instead::Instead;
 use super::parts::{
     self, TIMES, count, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, stacked,
     text, text_if, time,
 };
-use super::request_context::RequestContext;
 use super::searches::{FORM_PATIENCE, Found, under_way};
 use super::selected::{Choice, ID, MESSAGES, named, to_select};
 use super::tables::{PAGE, Row, Shape};
@@ -31,11 +30,7 @@ use crate::api::{Kind, Problem};
 /// The field by which a form without a filter says that it means every dead letter.
 pub(super) const ALL: &str = "all";
 
-pub(super) async fn list(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let above = filter(paths::DEAD_LETTERS, &asked, &fields(&asked));
     let (filter, after) = context.understood("Dead letters", &above, asked.of_list::<DeadLetterFilter, Cursor>())?;
     let (database, halting) =

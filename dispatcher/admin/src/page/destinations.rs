@@ -10,7 +10,7 @@ use outbox_desk::{Desk, DestinationEntry, HeldUp, PausedDestination};
 use outbox_store::PauseKind;
 use serde::Deserialize;
 
-use super::fields::{AUTHOR, Asked, Fields, NoFields, Sent};
+use super::fields::{AUTHOR, Asked, Fields, Get, NoFields, Sent};
 use super::frame::Content;
 use super::instead::Instead;
 use super::links::destination;
@@ -54,11 +54,7 @@ struct Listed {
     all: bool,
 }
 
-pub(super) async fn list(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     if let Some(name) = asked.get(NAME) {
         let NoFields {} = context.understood("Destination", &html! {}, asked.among(&[NAME], false).read())?;
         return Ok(one(&page_state, &context, &api::meant(&page_state.api_state, name.trim())).await?);

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::caches::Shown;
 use super::dead_letters::{ALL, back, by_cause, counted, counted_for_a_form, counted_letters, meant, selection};
 use super::edit::headers;
-use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::fields::{AUTHOR, Asked, Fields, Get, Post, Sent};
 use super::frame::{Content, wrong};
 use super::instead::Instead;
 use super::ordered::{besides, ordered};
@@ -75,11 +75,7 @@ fn filter_in(fields: &Fields) -> Fields {
     fields.among(&CHANGE, false).among(&AUTHOR, false).among(&[ALL, LOOKS], false)
 }
 
-pub(super) async fn form(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Problem> {
+pub(super) async fn form((State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
     context.require_operate()?;
     let asked = selected::meant(&asked)?;
     let filter = filter_in(&asked);
@@ -178,11 +174,7 @@ fn seen(context: &RequestContext, asked: &Fields, plans: &[Planned], of: &str) -
     }
 }
 
-pub(super) async fn edit(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Sent(sent): Sent,
-) -> Result<Response, Instead> {
+pub(super) async fn edit((State(page_state), context, Sent(sent)): Post) -> Result<Response, Instead> {
     let filter = filter_in(&sent);
     let change = sent.among(&CHANGE, true).read::<ChangeFields>()?.change()?;
     let change = change.ok_or_else(|| Problem::new(Kind::BadRequest, "the form says nothing that is to change"))?;

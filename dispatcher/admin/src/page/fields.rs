@@ -1,7 +1,7 @@
 //! What a person asks for: the fields of the address, and those of a form. A field that is left empty is not there.
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::form_urlencoded::{Serializer, parse};
 
+use super::page_state::PageState;
 use super::request_context::{RequestContext, TOKEN_FIELD};
 use crate::api::extract::parameters;
 use crate::api::requests::Through;
@@ -133,6 +134,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
         Ok(Self(fields))
     }
 }
+
+/// A page that is asked for: of what state, by whom, and with which fields.
+pub(super) type Get = (State<PageState>, RequestContext, Asked);
+
+/// A form that was sent: to what state, by whom, and with which fields.
+pub(super) type Post = (State<PageState>, RequestContext, Sent);
 
 /// The fields of a page without a filter.
 #[derive(Debug, Deserialize)]

@@ -5,13 +5,11 @@ use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LONGEST_LATENCY_MS, Span};
 
-use super::PageState;
 use super::charts::Chart;
-use super::fields::{Asked, Fields};
+use super::fields::{Asked, Fields, Get};
 use super::frame::Content;
 use super::instead::Instead;
 use super::parts::{Tone, clock, empty, length, nothing, number, table, text};
-use super::request_context::RequestContext;
 use super::tables::{Row, Shape};
 use crate::api::Problem;
 use outbox_console::text::{span, to_the_second};
@@ -176,11 +174,7 @@ pub(super) fn within(ms: Option<u64>) -> String {
 }
 
 /// The page: one channel, or all channels without charts.
-pub(super) async fn show(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn show((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let filter: FiguresFilter = context.understood("Figures", &html! {}, asked.read())?;
     let series = page_state.figures.of(&page_state.api_state, filter.span).await?;
     let body = match &filter.channel {

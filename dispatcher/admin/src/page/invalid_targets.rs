@@ -7,7 +7,7 @@ use outbox_desk::{ByHand, Desk, InvalidTarget, InvalidTargetSelection};
 
 use super::PageState;
 use super::dead_letters::{ALL, meant};
-use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::fields::{AUTHOR, Asked, Fields, Get, Sent};
 use super::frame::Content;
 use super::instead::Instead;
 use super::links::links;
@@ -30,11 +30,7 @@ pub(super) fn selection(asked: &Fields) -> Result<InvalidTargetSelection, Proble
     Ok(InvalidTargetSelection { targets, ..filter.into() })
 }
 
-pub(super) async fn list(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let above = html! {
         p.lead { "Messages to these targets become dead letters without an attempt, until the target is forgotten." }
         (filter(PATH, &asked, &fields(&asked)))

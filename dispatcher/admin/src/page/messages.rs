@@ -9,7 +9,7 @@ use outbox_desk::{Action, Desk, MessageFilter, MessageSelection, MessageSummary}
 use outbox_schema::MessageId;
 use outbox_store::Status;
 
-use super::fields::{Asked, Fields, NoFields};
+use super::fields::{Asked, Fields, Get, NoFields};
 use super::frame::Content;
 use super::instead::Instead;
 use super::message::NAMED;
@@ -17,7 +17,6 @@ use super::parts::{
     self, TIMES, empty, filter, filter_choice, filter_text, lead_to, looked_before, more_filters, number, pages, text,
     text_if, time,
 };
-use super::request_context::RequestContext;
 use super::searches::under_way;
 use super::selected::{Choice, MESSAGES, to_select};
 use super::tables::{PAGE, Row, Shape};
@@ -25,11 +24,7 @@ use super::unknown_channel::unknown_channel;
 use super::{PageState, dead_letters, paths};
 use crate::api::{Kind, Problem};
 
-pub(super) async fn list(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let above = html! { (by_status(&asked)) (filter(paths::MESSAGES, &asked, &fields(&asked))) };
     let (filter, after) = context.understood("Messages", &above, asked.of_list::<MessageFilter, i64>())?;
     let above = html! { (above) @if context.operates() { (actions(&filter, &asked.filter())) } };

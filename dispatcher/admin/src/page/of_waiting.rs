@@ -6,14 +6,13 @@ use axum::response::Response;
 use maud::html;
 use outbox_desk::{Action, Change, MessageSelection};
 
-use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::fields::{AUTHOR, Asked, Fields, Get, Post, Sent};
 use super::frame::Content;
 use super::instead::Instead;
 use super::ordered::{ordered, told};
 use super::parts::number;
-use super::request_context::RequestContext;
+use super::paths;
 use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
-use super::{PageState, paths};
 use crate::api::Problem;
 
 /// A change, and the words of its form.
@@ -50,45 +49,24 @@ const RETRY: Form = Form {
     done: "Retried",
 };
 
-pub(super) async fn cancel_form(
-    page_state: State<PageState>,
-    context: RequestContext,
-    asked: Asked,
-) -> Result<Response, Problem> {
-    CANCEL.show(page_state, context, asked).await
+pub(super) async fn cancel_form(get: Get) -> Result<Response, Problem> {
+    CANCEL.show(get).await
 }
 
-pub(super) async fn retry_form(
-    page_state: State<PageState>,
-    context: RequestContext,
-    asked: Asked,
-) -> Result<Response, Problem> {
-    RETRY.show(page_state, context, asked).await
+pub(super) async fn retry_form(get: Get) -> Result<Response, Problem> {
+    RETRY.show(get).await
 }
 
-pub(super) async fn cancel(
-    page_state: State<PageState>,
-    context: RequestContext,
-    sent: Sent,
-) -> Result<Response, Instead> {
-    CANCEL.carry_out(page_state, context, sent).await
+pub(super) async fn cancel(post: Post) -> Result<Response, Instead> {
+    CANCEL.carry_out(post).await
 }
 
-pub(super) async fn retry(
-    page_state: State<PageState>,
-    context: RequestContext,
-    sent: Sent,
-) -> Result<Response, Instead> {
-    RETRY.carry_out(page_state, context, sent).await
+pub(super) async fn retry(post: Post) -> Result<Response, Instead> {
+    RETRY.carry_out(post).await
 }
 
 impl Form {
-    async fn show(
-        &self,
-        State(page_state): State<PageState>,
-        context: RequestContext,
-        Asked(asked): Asked,
-    ) -> Result<Response, Problem> {
+    async fn show(&self, (State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
         context.require_operate()?;
         let meant = meant(&asked)?;
         let counted = counted(&page_state, &meant, self.action).await?;
@@ -118,12 +96,7 @@ impl Form {
         Ok(context.page(&Content::still(self.title, body)))
     }
 
-    async fn carry_out(
-        &self,
-        State(page_state): State<PageState>,
-        context: RequestContext,
-        Sent(sent): Sent,
-    ) -> Result<Response, Instead> {
+    async fn carry_out(&self, (State(page_state), context, Sent(sent)): Post) -> Result<Response, Instead> {
         let meant = sent.among(&AUTHOR, false);
         let selection = selection(&meant, self.action)?;
         let done = ordered(&page_state, &(self.change)(selection), &sent).await?;

@@ -5,7 +5,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{Action, ByHand, OperationEntry, OperationStatus};
 
-use super::fields::{Asked, NoFields, Plain, Sent};
+use super::fields::{Asked, Get, NoFields, Plain, Sent};
 use super::frame::Content;
 use super::instead::Instead;
 use super::ordered::told;
@@ -19,11 +19,7 @@ use super::{PageState, paths};
 use crate::api::Problem;
 use crate::api::extract::Id;
 
-pub(super) async fn list(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let (NoFields {}, after) = context.understood("Operations", &html! {}, asked.of_list::<NoFields, i64>())?;
     let page = outbox_desk::operations(&page_state.api_state.database, after, PAGE).await?;
     let body = html! {

@@ -6,12 +6,10 @@ use maud::{Markup, html};
 use outbox_desk::{Desk, HaltedKey, KeyCursor};
 use serde::{Deserialize, Serialize};
 
-use super::PageState;
-use super::fields::{Asked, Fields};
+use super::fields::{Asked, Fields, Get};
 use super::frame::Content;
 use super::instead::Instead;
 use super::parts::{empty, filter, filter_text, message, number, pages, table, text, text_if, time};
-use super::request_context::RequestContext;
 use super::tables::{PAGE, Row, Shape};
 
 /// Where the list is.
@@ -23,11 +21,7 @@ struct Filter {
     channel: Option<String>,
 }
 
-pub(super) async fn list(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let above = html! {
         p.lead { "A dead letter of a channel with " code { "on_dead_ordered = \"halt\"" } " halts its ordering key. The messages behind "
             "it wait until it is redriven or purged." }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::PageState;
 use super::caches::Counted;
 use super::destinations::kind_of_pause;
-use super::fields::{Asked, Fields};
+use super::fields::{Asked, Fields, Get};
 use super::figures::{over_time, within};
 use super::frame::Content;
 use super::hand_overs::hand_overs;
@@ -50,11 +50,7 @@ struct OverviewQuery {
     span: Span,
 }
 
-pub(super) async fn show(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn show((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let OverviewQuery { span } = context.understood("Overview", &html! {}, asked.read())?;
     let (standing, status, figures, last_hour, operations) = tokio::join!(
         page_state.standings.now(),

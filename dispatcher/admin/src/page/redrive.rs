@@ -9,7 +9,7 @@ use outbox_desk::{Change, Outcome};
 
 use super::caches::Shown;
 use super::dead_letters::{ALL, back, by_cause, counted_for_a_form, counted_letters, meant, one, selection};
-use super::fields::{AUTHOR, Asked, Fields, Plain, Sent};
+use super::fields::{AUTHOR, Asked, Fields, Get, Plain, Post, Sent};
 use super::frame::Content;
 use super::instead::Instead;
 use super::ordered::{ordered, told};
@@ -61,11 +61,7 @@ impl Meant {
     }
 }
 
-pub(super) async fn redrive_form(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Problem> {
+pub(super) async fn redrive_form((State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
     let asked = selected::meant(&asked)?;
     let meant = Meant::of(&page_state, &context, &asked, "redrive").await?;
     let first = |counted: &str| {
@@ -91,11 +87,7 @@ fn redrive_fields(context: &RequestContext, filter: &Fields, sent: &Fields, labe
     }
 }
 
-pub(super) async fn redrive(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Sent(sent): Sent,
-) -> Result<Response, Instead> {
+pub(super) async fn redrive((State(page_state), context, Sent(sent)): Post) -> Result<Response, Instead> {
     let filter = filter_in(&sent);
     let (selection, pace) = (selection(&filter, &sent)?, pace(&sent)?);
     let done = ordered(&page_state, &Change::Redrive { selection, pace }, &sent).await?;
@@ -148,11 +140,7 @@ pub(super) async fn undo(
     Ok(context.page(&Content::still("Taken back", body)))
 }
 
-pub(super) async fn purge_form(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Problem> {
+pub(super) async fn purge_form((State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
     let asked = selected::meant(&asked)?;
     let would = Meant::of(&page_state, &context, &asked, "purge").await?;
     let (their, them) = if one(&asked).is_some() { ("its", "it") } else { ("their", "them") };
@@ -176,11 +164,7 @@ pub(super) async fn purge_form(
     Ok(context.page(&Content::still("Purge dead letters", body)))
 }
 
-pub(super) async fn purge(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Sent(sent): Sent,
-) -> Result<Response, Instead> {
+pub(super) async fn purge((State(page_state), context, Sent(sent)): Post) -> Result<Response, Instead> {
     let filter = filter_in(&sent);
     let done = ordered(&page_state, &Change::Purge { selection: selection(&filter, &sent)? }, &sent).await?;
     let is_spared = done.changed == 0;

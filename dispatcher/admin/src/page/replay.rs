@@ -6,17 +6,17 @@ use maud::{Markup, html};
 use outbox_desk::{Action, Change, Outcome, ReplayManner};
 use outbox_schema::MessageId;
 
-use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::fields::{AUTHOR, Asked, Fields, Get, Post, Sent};
 use super::frame::Content;
 use super::instead::Instead;
 use super::ordered::{ordered, told};
 use super::pace::{PACE, pace, pace_fields};
 use super::parts::number;
+use super::paths;
 use super::redrive::undo_fields;
 use super::request_context::RequestContext;
 use super::selected::{back, counted, meant, selection, table_of, uncounted, would};
 use super::went::how_they_went;
-use super::{PageState, paths};
 use crate::api::Problem;
 
 /// The fields that ask for new idempotency keys, and for messages that were replayed before.
@@ -25,11 +25,7 @@ const MANNER: [&str; 2] = ["new_key", "again"];
 /// The field that names the last message of a replay before, where that sent messages again.
 const AFTER: &str = "from";
 
-pub(super) async fn form(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Problem> {
+pub(super) async fn form((State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
     context.require_operate()?;
     let meant = meant(&asked)?;
     let counted = counted(&page_state, &meant, Action::Replay).await?;
@@ -76,11 +72,7 @@ fn choice(sent: &Fields, name: &str, label: &str, hint: &str) -> Markup {
     }
 }
 
-pub(super) async fn replay(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Sent(sent): Sent,
-) -> Result<Response, Instead> {
+pub(super) async fn replay((State(page_state), context, Sent(sent)): Post) -> Result<Response, Instead> {
     let meant = sent.among(&AUTHOR, false).among(&PACE, false).among(&MANNER, false).among(&[AFTER], false);
     let selection = selection(&meant, Action::Replay)?;
     let after = sent.get(AFTER).and_then(|id| id.parse().ok()).map(MessageId);

@@ -9,12 +9,11 @@ use outbox_desk::{Change, Desk, RunsBy};
 use outbox_store::retention::{Pruned, Retention};
 use serde::Deserialize;
 
-use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::fields::{AUTHOR, Asked, Fields, Get, Post, Sent};
 use super::frame::Content;
 use super::instead::Instead;
 use super::ordered::{counted_messages, ordered, told};
 use super::parts::{filter_text, looked_before, nothing, table};
-use super::request_context::RequestContext;
 use super::searches::{self, FORM_PATIENCE, Found, not_counted, under_way};
 use super::tables::{Row, Shape};
 use super::{PageState, paths};
@@ -53,11 +52,7 @@ async fn kept_by_fleet(page_state: &PageState) -> Retention {
     told.unwrap_or_else(|| (*page_state.api_state.retention.current()).clone())
 }
 
-pub(super) async fn show(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn show((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let (kept, mine) = (kept_by_fleet(&page_state).await, page_state.api_state.retention.current());
     let above = html! {
         p.lead { "The poller removes what is past its time by itself, in small batches beside the deliveries. Nothing brings it back." }
@@ -145,11 +140,7 @@ fn times_fields(kept: &Retention, asked: &Fields) -> Markup {
 }
 
 /// The form of a prune, which says first what it would remove.
-pub(super) async fn form(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Problem> {
+pub(super) async fn form((State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
     context.require_operate()?;
     let kept = kept_by_fleet(&page_state).await;
     let retention = asked.read::<Times>()?.over(&kept)?;
@@ -178,11 +169,7 @@ pub(super) async fn form(
     Ok(context.page(&Content::still(FORM_TITLE, body)))
 }
 
-pub(super) async fn prune(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Sent(sent): Sent,
-) -> Result<Response, Instead> {
+pub(super) async fn prune((State(page_state), context, Sent(sent)): Post) -> Result<Response, Instead> {
     let times: Times = sent.among(&AUTHOR, false).read()?;
     let retention = times.over(&kept_by_fleet(&page_state).await)?;
     // What the form counted, so that the operation says how far it is.

@@ -6,12 +6,11 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::PageState;
 use super::auth::Cookie;
-use super::fields::{AUTHOR, Asked, Fields, Sent};
+use super::fields::{AUTHOR, Asked, Fields, Post, Sent};
 use super::frame::{Content, wrong};
 use super::parts::lead_to;
-use super::paths::{self};
+use super::paths;
 use super::request_context::RequestContext;
 use super::session::Session;
 use crate::access::Role;
@@ -35,11 +34,7 @@ pub(super) async fn form(context: RequestContext, Asked(asked): Asked) -> Respon
     context.page(&Content::still("Sign in", fields(&context, &asked, None)))
 }
 
-pub(super) async fn sign_in(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Sent(sent): Sent,
-) -> Result<Response, Problem> {
+pub(super) async fn sign_in((State(page_state), context, Sent(sent)): Post) -> Result<Response, Problem> {
     let SignIn { token, name, to } = sent.among(&AUTHOR, false).read()?;
     let refused = match page_state.tokens.current().role_of(token.trim().as_bytes()) {
         Some(role @ (Role::Read | Role::Operate)) => {

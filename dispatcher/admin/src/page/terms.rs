@@ -6,23 +6,18 @@ use maud::{Markup, html};
 use outbox_desk::{TermEntry, TermFilter};
 use outbox_store::TermEnd;
 
-use super::fields::Asked;
+use super::fields::{Asked, Get};
 use super::frame::Content;
 use super::instead::Instead;
 use super::parts::{
     Tone, count, empty, facts, gap, lasted, moment, moment_if, nothing, pages, state, table, text, text_if, time,
 };
-use super::request_context::RequestContext;
 use super::tables::{PAGE, Row, Shape};
-use super::{PageState, links, paths};
+use super::{links, paths};
 use outbox_console::explain::named;
 use outbox_console::health::replicas::{ReplicaStatus, Replicas};
 
-pub(super) async fn list(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Asked(asked): Asked,
-) -> Result<Response, Instead> {
+pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let (filter, after) = context.understood("Terms", &html! {}, asked.of_list::<TermFilter, _>())?;
     let page = outbox_desk::term_page(&page_state.api_state.database, filter, after, PAGE).await?;
     // Without them a gap is bounded by the beginning of its term.

@@ -5,11 +5,11 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 
-use super::fields::{NoFields, Sent};
+use super::fields::{NoFields, Post, Sent};
 use super::frame::Content;
 use super::parts::Tone;
+use super::paths;
 use super::request_context::RequestContext;
-use super::{PageState, paths};
 use crate::api::wake::{WhoWoke, Woken};
 use crate::api::{Problem, wake as api};
 
@@ -23,11 +23,7 @@ pub(super) fn poll_now(context: &RequestContext) -> Markup {
     }
 }
 
-pub(super) async fn wake(
-    State(page_state): State<PageState>,
-    context: RequestContext,
-    Sent(sent): Sent,
-) -> Result<Response, Problem> {
+pub(super) async fn wake((State(page_state), context, Sent(sent)): Post) -> Result<Response, Problem> {
     let NoFields {} = sent.among(&["by"], false).read()?;
     let Json(Woken { woken }) = api::wake(State(page_state.api_state)).await?;
     let (tone, words) = said(woken);
