@@ -101,6 +101,7 @@ pub(super) async fn try_once(config: &Config, connections: Connections, wire: &H
         store: store.clone(),
         lease: lease.clone(),
         ttl: config.lease.ttl,
+        durability: config.database.durability,
     };
     tokio::spawn(failovers.follow());
     Ok(Opened { database, store, asked, outbox, lease, lineages })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_adapters::Lease;
-use outbox_store::{Database, Lineages, Shard, Store};
+use outbox_store::{Database, Durability, Lineages, Shard, Store};
 
 /// How long calls that were under way at a failover may still bring back a connection to the database of before.
 const CALLS_END: Duration = Duration::from_secs(5);
@@ -22,6 +22,8 @@ pub struct Failovers {
     pub lease: Arc<dyn Lease>,
     /// The time to live of the lease.
     pub ttl: Duration,
+    /// Which commits are to wait for a standby.
+    pub durability: Durability,
 }
 
 impl Failovers {
@@ -30,12 +32,18 @@ impl Failovers {
     pub async fn follow(self) {
         let mut same = self.lineages.watch();
         let mut witnessed = None;
+        // The server of the start has been asked.
+        let mut has_standby = true;
         loop {
             let now = self.lineages.current();
             if now != witnessed && self.tell_others().await {
                 witnessed = now;
             }
+            if !has_standby {
+                has_standby = self.has_standby().await;
+            }
             if tokio::time::timeout(self.ttl / 3, same.changed()).await.is_ok() {
+                has_standby = false;
                 let (change, _) = self.lineages.last_change().unwrap_or_default();
                 tracing::warn!(change, "database.changed");
                 self.distrust();
@@ -52,6 +60,16 @@ impl Failovers {
                 Ok(Err(_)) | Err(_) => self.distrust(),
             }
         }
+    }
+
+    /// Whether commits can wait as they should on the server that answers now. Where they cannot, `/readyz` says why.
+    async fn has_standby(&self) -> bool {
+        let Ok(Ok(replication)) = tokio::time::timeout(self.ttl, self.databases[0].replication()).await else {
+            return false;
+        };
+        let why = replication.refusal(self.durability);
+        self.lineages.refuse_for(why.clone());
+        why.is_none()
     }
 
     /// Tells the lease store which database this replica sees, for pollers whose connections lead to one that was left.

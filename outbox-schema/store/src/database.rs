@@ -226,9 +226,13 @@ impl Database {
             Self::Postgres(pool) => {
                 let mut session = Session::open(pool).await?;
                 admission.of(lineage::read_postgres(&mut session).await)?;
-                let gone =
-                    sqlx::query_scalar(query!("postgres/poller/standby_is_gone")).fetch_one(&mut *session).await?;
-                lineages.standby_is_gone(gone);
+                let waiting = sqlx::query_scalar(query!("postgres/poller/waiting_for_standby"));
+                match waiting.fetch_one(&mut *session).await {
+                    Ok(waiting) => lineages.wait_for_standby(waiting),
+                    // It need not know.
+                    Err(sqlx::Error::Database(_)) => {}
+                    Err(error) => return Err(error),
+                }
                 session.finish();
             }
             Self::MySql(pool) => {
@@ -287,14 +291,16 @@ async fn postgres(options: &ConnectOptions<'_>, admission: Option<Admission>) ->
     if let Some(unsupported) = UnsupportedServer::of_host(connect.get_host()) {
         return Err(unsupported.into());
     }
-    let mut asked =
-        vec![("default_transaction_isolation", "read committed".to_owned()), ("statement_timeout", limit.clone())];
+    let mut asked = vec![
+        ("default_transaction_isolation", "read committed".to_owned()),
+        ("statement_timeout", limit.clone()),
+        ("lock_timeout", "5s".to_owned()),
+        ("idle_in_transaction_session_timeout", PAUSE_LIMIT.to_owned()),
+    ];
     if let Some(schema) = options.schema {
         asked.push(("search_path", format!("\"{}\"", schema.replace('"', "\"\""))));
     }
     let connect = connect.application_name("outbox").options(asked.clone()).options([
-        ("lock_timeout", "5s"),
-        ("idle_in_transaction_session_timeout", PAUSE_LIMIT),
         // How the server finds out that a replica's host is gone: it must not wait for long to be rid of an answer, nor keep
         // the session for ever.
         ("tcp_user_timeout", limit.as_str()),

@@ -1,10 +1,10 @@
 //! What a database server says of the other servers that have its commits.
 
-use std::collections::BTreeSet;
-
 use sqlx::mysql::MySqlRow;
-use sqlx::{ConnectOptions as _, Connection as _, Executor, MySqlPool, PgPool, Row};
+use sqlx::{ConnectOptions as _, Connection as _, Executor, MySqlConnection, MySqlPool, PgPool, Row};
 
+use crate::database::CONNECTION_LIMIT;
+use crate::session::Session;
 use crate::{Database, Durability};
 
 /// What a database server says of the other servers that have its commits.
@@ -16,6 +16,8 @@ pub struct Replication {
     not_by_itself: Option<String>,
     /// Why no outbox can be dispatched from here, whatever its durability.
     refused: Option<String>,
+    /// Whether the server is a node of Galera.
+    is_of_galera: bool,
 }
 
 impl Database {
@@ -31,11 +33,11 @@ impl Database {
 
 impl Replication {
     fn nowhere(why: &str) -> Self {
-        Self { copies: Err(why.to_owned()), not_by_itself: None, refused: None }
+        Self { copies: Err(why.to_owned()), not_by_itself: None, refused: None, is_of_galera: false }
     }
 
     fn at(what: impl Into<String>) -> Self {
-        Self { copies: Ok(what.into()), not_by_itself: None, refused: None }
+        Self { copies: Ok(what.into()), not_by_itself: None, refused: None, is_of_galera: false }
     }
 
     /// Why nothing is dispatched with these settings, and what to do.
@@ -85,38 +87,55 @@ async fn of_postgres(pool: &PgPool) -> sqlx::Result<Replication> {
 }
 
 async fn of_mysql(pool: &MySqlPool) -> sqlx::Result<Replication> {
-    let rows = pool.fetch_all(query!("mysql/checks/replication")).await?;
-    let variable = |row: &MySqlRow| Ok((row.try_get::<String, _>(0)?.to_lowercase(), row.try_get(1)?));
-    let variables: Vec<(String, String)> = rows.iter().map(variable).collect::<sqlx::Result<_>>()?;
-    let replication = of_variables(&variables);
-    if !variables.contains(&("wsrep_on".to_owned(), "ON".to_owned())) {
+    let mut session = Session::begin(pool, query!("mysql/poller/begin")).await?;
+    let replication = of_variables(&read_replication(&mut session).await?);
+    session.commit().await?;
+    if !replication.is_of_galera {
         return Ok(replication);
     }
     Ok(Replication { refused: several_writers(&nodes(pool).await?), ..replication })
 }
 
+/// Reads in a transaction: a proxy that splits reads from writes sends a question by itself to a reader.
+async fn read_replication(connection: &mut MySqlConnection) -> sqlx::Result<Vec<(String, String)>> {
+    let variable = |row: MySqlRow| Ok((row.try_get::<String, _>(0)?.to_lowercase(), row.try_get(1)?));
+    let mut rows = connection.fetch_all(query!("mysql/checks/replication")).await?;
+    rows.extend(connection.fetch_all(query!("mysql/checks/replication_status")).await?);
+    rows.into_iter().map(variable).collect()
+}
+
 /// So many connections are made to find out whether an address leads to several nodes. A balancer leads each one elsewhere.
 const TRIES: usize = 6;
 
-/// The names of the nodes of Galera to which an address leads.
-async fn nodes(pool: &MySqlPool) -> sqlx::Result<BTreeSet<String>> {
-    let mut nodes = BTreeSet::new();
+/// The names of the nodes of Galera to which an address leads, in the order in which they were met.
+async fn nodes(pool: &MySqlPool) -> sqlx::Result<Vec<String>> {
+    let options = pool.connect_options();
+    let mut nodes = Vec::new();
     for _ in 0..TRIES {
-        let mut connection = pool.connect_options().connect().await?;
-        let name: (String, String) = sqlx::query_as(query!("mysql/checks/node")).fetch_one(&mut connection).await?;
-        nodes.insert(name.1);
+        let connecting = tokio::time::timeout(CONNECTION_LIMIT, options.connect());
+        let mut connection = connecting.await.map_err(|_| sqlx::Error::PoolTimedOut)??;
+        connection.execute(query!("mysql/poller/begin")).await?;
+        let (_, name): (String, String) =
+            sqlx::query_as(query!("mysql/checks/node")).fetch_one(&mut connection).await?;
+        nodes.push(name);
         connection.close().await?;
     }
     Ok(nodes)
 }
 
-/// Why an outbox cannot be dispatched from these nodes of Galera.
-fn several_writers(nodes: &BTreeSet<String>) -> Option<String> {
-    let names = nodes.iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
-    (nodes.len() > 1).then(|| {
+/// Why an outbox cannot be dispatched from these nodes of Galera. An address that leads to another one for good, as after a switch,
+/// does not come back to the first.
+fn several_writers(met: &[String]) -> Option<String> {
+    let mut nodes: Vec<&str> = met.iter().map(String::as_str).collect();
+    nodes.dedup();
+    let in_turn = nodes.len();
+    nodes.sort_unstable();
+    nodes.dedup();
+    (nodes.len() < in_turn).then(|| {
         format!(
-            "database.url leads to several nodes of Galera at once, {names}, and the fence between two pollers does not hold there. Lead \
-             it to one: HAProxy, `backup` on each server but the first; ProxySQL, max_writers = 1; MaxScale, router = readwritesplit"
+            "database.url leads to several nodes of Galera at once, {}, and the fence between two pollers does not hold there. Lead \
+             it to one: HAProxy, `backup` on each server but the first; ProxySQL, max_writers = 1; MaxScale, router = readwritesplit",
+            nodes.join(" and ")
         )
     })
 }
@@ -132,8 +151,13 @@ fn of_variables(variables: &[(String, String)]) -> Replication {
     if !value("aurora_version").is_empty() {
         return Replication::at("the storage of Aurora");
     }
-    if value("wsrep_on") == "ON" {
-        return Replication::at("the other nodes of Galera certify it");
+    // Percona's cluster has it ON by itself; a server without a provider is in no cluster.
+    if value("wsrep_on") == "ON" && value("wsrep_provider") != "none" {
+        let replication = match value("wsrep_cluster_size") {
+            "1" => Replication::nowhere("the node of Galera is alone in its cluster (wsrep_cluster_size is 1)"),
+            _ => Replication::at("the other nodes of Galera certify it"),
+        };
+        return Replication { is_of_galera: true, ..replication };
     }
     if !value("group_replication_group_name").is_empty() {
         let refused =
@@ -143,6 +167,9 @@ fn of_variables(variables: &[(String, String)]) -> Replication {
     for name in SEMI_SYNCHRONOUS {
         let of = |setting: &str| value(&format!("{name}_{setting}"));
         match (of("enabled"), of("wait_point")) {
+            ("ON", "AFTER_SYNC") if of("status") == "OFF" => {
+                return Replication::nowhere(&format!("no replica answers ({name}_status is OFF)"));
+            }
             ("ON", "AFTER_SYNC") => {
                 let timeout = of("timeout");
                 return Replication::at(format!(
@@ -204,6 +231,9 @@ mod tests {
             let right = server(&[(&enabled, "ON"), (&point, "AFTER_SYNC"), (&timeout, "10000")]);
             assert_eq!(right.refusal(Durability::Replicated), None);
             assert!(right.in_words(Durability::Local).contains("after 10000 ms without a replica"));
+            let status = format!("{name}_status");
+            let gone = server(&[(&enabled, "ON"), (&point, "AFTER_SYNC"), (&status, "OFF")]);
+            assert!(gone.refusal(Durability::All).unwrap().contains(&status), "{gone:?}");
             let late = server(&[(&enabled, "ON"), (&point, "AFTER_COMMIT")]);
             assert!(late.refusal(Durability::Replicated).unwrap().contains(&point), "{late:?}");
         }
@@ -215,6 +245,16 @@ mod tests {
             let cluster = server(&[variables]);
             assert_eq!((cluster.refusal(Durability::All), cluster.loses_commits(Durability::Local)), (None, None));
         }
+    }
+
+    #[test]
+    fn nodes_that_are_met_in_turn_are_several_writers_and_a_switch_to_another_is_none() {
+        let met = |nodes: &[&str]| several_writers(&nodes.iter().map(|&node| node.to_owned()).collect::<Vec<_>>());
+        assert_eq!((met(&["a", "a", "a"]), met(&["a", "a", "b"])), (None, None));
+        assert!(met(&["a", "b", "b", "a"]).unwrap().contains("at once, a and b,"));
+        let alone = server(&[("wsrep_on", "ON"), ("wsrep_cluster_size", "1")]);
+        assert!(alone.refusal(Durability::Replicated).unwrap().contains("alone in its cluster"));
+        assert!(!server(&[("wsrep_on", "ON"), ("wsrep_provider", "none")]).is_of_galera);
     }
 
     #[test]

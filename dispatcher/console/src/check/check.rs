@@ -201,7 +201,8 @@ fn of_replication<'a>(
     let loses = fails_over && replication.loses_commits(durability).is_some();
     let at_most_once =
         subject.read.channels.values().filter(move |channel| loses && channel.in_doubt == InDoubtPolicy::DeadLetter);
-    let told = "the last commits can be lost at a failover, and at most once with them: see database.durability";
+    let told = "unless the storage itself is replicated, the last commits can be lost at a failover, and at most once with them: see \
+                database.durability";
     let of_channels = at_most_once.map(move |channel| Finding::ok(&format!("channel {}", channel.name), &told));
     fails_over.then_some(said).into_iter().chain(of_channels)
 }

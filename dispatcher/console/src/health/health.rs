@@ -212,12 +212,13 @@ impl Readiness for Health {
         let store = self.store.trouble().map(|it| Silence { why: self.store.in_full(it.why), ..it });
         let marks = self.marker.stuck().map(|it| Stuck { why: self.store.in_full(it.why), ..it });
         let lease = self.lease.trouble();
+        let standby = self.store.lineages.waits_for_standby();
         let mut causes = causes(&Observations {
             database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
             schema: schema.as_deref(),
             newest_term,
             store: store.as_ref(),
-            waits_for_a_standby: self.store.lineages.waits_for_a_standby(),
+            standby: standby.as_deref(),
             marks: marks.as_ref(),
             held_back: held_back.as_ref(),
             lease_store: lease.as_ref(),

@@ -64,8 +64,8 @@ pub struct Observations<'a> {
     pub newest_term: Option<NewestTerm>,
     /// Since when this replica could not write to the database. None when it can, or need not.
     pub store: Option<&'a Silence>,
-    /// Whether commits wait for a standby that is not there.
-    pub waits_for_a_standby: bool,
+    /// Why claims wait for a standby. None where they do not.
+    pub standby: Option<&'a str>,
     /// Since when this replica could not record what came of messages. None while it can.
     pub marks: Option<&'a Stuck>,
     /// Dead rows that the database keeps for a snapshot. None where no operator need know.
@@ -97,9 +97,7 @@ fn database(seen: &Observations<'_>) -> Option<String> {
 
 /// Nothing is sent that no standby has a claim of.
 fn standby(seen: &Observations<'_>) -> Option<String> {
-    let why =
-        "database: claims wait for a standby that is not there: see synchronous_standby_names and pg_stat_replication";
-    (seen.waits_for_a_standby && seen.database.is_ok()).then(|| why.to_owned())
+    seen.standby.filter(|_| seen.database.is_ok()).map(|why| format!("database: {why}"))
 }
 
 /// A database that answers questions and takes no writes: it is read-only, full or slow. It is no cause where another
@@ -202,7 +200,7 @@ mod tests {
             schema: None,
             newest_term: Some(began(3)),
             store: None,
-            waits_for_a_standby: false,
+            standby: None,
             marks: None,
             held_back: None,
             lease_store: None,
@@ -272,8 +270,8 @@ mod tests {
     #[test]
     fn a_standby_that_claims_wait_for_is_missed_at_once() {
         let vitals = Vitals::default();
-        let causes = causes(&Observations { waits_for_a_standby: true, ..healthy(&vitals) });
-        assert!(causes[0].contains("claims wait for a standby that is not there") && causes.len() == 1, "{causes:?}");
+        let causes = causes(&Observations { standby: Some("claims wait"), ..healthy(&vitals) });
+        assert_eq!(causes, ["database: claims wait"]);
     }
 
     #[test]

@@ -21,8 +21,11 @@ SHOW VARIABLES LIKE 'wsrep_node_name'
 
 -- name: replication
 -- What there is of these: each server has some.
-SHOW GLOBAL VARIABLES WHERE Variable_name LIKE 'rpl\_semi\_sync\_%' OR Variable_name IN ('aurora_version', 'wsrep_on',
+SHOW VARIABLES WHERE Variable_name LIKE 'rpl\_semi\_sync\_%' OR Variable_name IN ('aurora_version', 'wsrep_on', 'wsrep_provider',
     'group_replication_group_name', 'group_replication_single_primary_mode', 'group_replication_consistency')
+
+-- name: replication_status
+SHOW GLOBAL STATUS WHERE Variable_name IN ('Rpl_semi_sync_source_status', 'Rpl_semi_sync_master_status', 'wsrep_cluster_size')
 
 -- name: rights
 -- The columns of a table that the session may see, each with its rights to it, such as 'select,insert'.

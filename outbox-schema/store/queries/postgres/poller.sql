@@ -173,11 +173,6 @@ JOIN outbox_attempt a ON a.message_id = o.id AND a.outcome = 'in_doubt' AND a.er
 WHERE NOT EXISTS (SELECT 1 FROM outbox_attempt later WHERE later.message_id = o.id AND later.id > a.id)
 ORDER BY o.id
 
--- name: standby_is_gone
--- Whether a commit of this role has waited for a standby for so long that none can be there.
-SELECT EXISTS (SELECT FROM pg_stat_activity WHERE usename = current_user AND wait_event = 'SyncRep'
-               AND query_start < clock_timestamp() - interval '2 s')
-
 -- name: term_lock_shared
 SELECT epoch, holder FROM outbox_term WHERE shard = $1::bigint FOR SHARE
 
@@ -211,6 +206,14 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL unnest(c.message_ids, c.revisions) AS sent(id, revision)
 JOIN outbox o ON o.id = sent.id AND o.revision = sent.revision AND o.status = 'PENDING'
 WHERE t.shard = $1
+
+-- name: waiting_for_standby
+-- The commits of replicas that wait for a standby, each by its session and its beginning. Or that none can, where they should.
+SELECT CASE WHEN current_setting('synchronous_standby_names') = '' AND to_regproc('aurora_version') IS NULL
+                 AND current_setting('outbox.durability', true) IN ('replicated', 'all') THEN '{none}'
+       ELSE (SELECT coalesce(array_agg(pid || ' ' || query_start), '{}') FROM pg_stat_activity
+             WHERE usename = current_user AND datname = current_database() AND application_name = 'outbox'
+               AND wait_event = 'SyncRep' AND query_start < clock_timestamp() - interval '2 s') END
 
 -- name: waits
 -- What the connection for terms and claims is told once: its commits wait for a standby, where the durability asks for that.

@@ -1,6 +1,6 @@
 //! What a process knows of the lineage of its outbox database, over all its connections.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -19,8 +19,8 @@ pub struct Lineages {
     epoch: AtomicI64,
     /// Why the last new connection was refused. None once one was taken.
     refused: Mutex<Option<String>>,
-    /// Whether commits wait for a standby that is not there.
-    standby_is_gone: AtomicBool,
+    /// What was found last of commits that wait for a standby.
+    standby: Mutex<Standby>,
 }
 
 /// Which servers a connection may lead to.
@@ -31,6 +31,20 @@ pub(crate) enum Takes {
     /// Servers that take none too: a person can look there.
     Readers,
 }
+
+/// Commits that wait for a standby.
+#[derive(Debug, Default)]
+struct Standby {
+    /// Those that the last question found.
+    waiting: Vec<String>,
+    /// Whether one of them was found twice, or none can wait.
+    gone: bool,
+    /// Why the server is none to dispatch from, by what it says of its replication.
+    refused: Option<String>,
+}
+
+const NO_STANDBY: &str =
+    "claims wait for a standby that is not there, or far behind: see synchronous_standby_names and pg_stat_replication";
 
 /// A database that goes back within this time to where it was is two.
 const IN_TURN: Duration = Duration::from_mins(1);
@@ -50,7 +64,7 @@ struct Current {
 impl Default for Lineages {
     fn default() -> Self {
         let current = watch::Sender::new(Current { lineage: None, before: None, changed: None, since: None });
-        Self { current, epoch: AtomicI64::new(0), refused: Mutex::default(), standby_is_gone: AtomicBool::default() }
+        Self { current, epoch: AtomicI64::new(0), refused: Mutex::default(), standby: Mutex::default() }
     }
 }
 
@@ -95,19 +109,30 @@ impl Lineages {
         self.refused.lock().clone()
     }
 
-    /// Notes whether commits wait for a standby that is not there.
-    pub(crate) fn standby_is_gone(&self, gone: bool) {
-        if gone && !self.standby_is_gone.swap(gone, Ordering::AcqRel) {
-            tracing::warn!(
-                "database.standby_is_gone: claims wait for a standby that is not there (synchronous_standby_names)"
-            );
+    /// Notes which commits wait for a standby, each by a name of its own: `none` where none can wait, and should.
+    pub(crate) fn wait_for_standby(&self, waiting: Vec<String>) {
+        let mut standby = self.standby.lock();
+        // A commit that waits for a moment is found once.
+        let gone = waiting.iter().any(|commit| commit == "none" || standby.waiting.contains(commit));
+        if gone && !standby.gone {
+            tracing::warn!("database.standby_is_gone: {NO_STANDBY}");
         }
-        self.standby_is_gone.store(gone, Ordering::Release);
+        (standby.waiting, standby.gone) = (waiting, gone);
     }
 
-    /// Whether commits wait for a standby that is not there, as the last question found.
-    pub fn waits_for_a_standby(&self) -> bool {
-        self.standby_is_gone.load(Ordering::Acquire)
+    /// Notes why the server of now is none to dispatch from, by what it says of its replication. None where it is one.
+    pub fn refuse_for(&self, why: Option<String>) {
+        let mut standby = self.standby.lock();
+        if let Some(error) = why.as_ref().filter(|_| standby.refused != why) {
+            tracing::warn!(error, "database.not_replicated");
+        }
+        standby.refused = why;
+    }
+
+    /// Why claims wait for a standby that is not there, or should.
+    pub fn waits_for_standby(&self) -> Option<String> {
+        let standby = self.standby.lock();
+        standby.gone.then(|| NO_STANDBY.to_owned()).or_else(|| standby.refused.clone())
     }
 
     /// The lineage of the database now, in words. None where it has none.
@@ -284,6 +309,17 @@ mod tests {
         lineages.told(Seen { epoch: Epoch(5), lineage: Some(timeline(2)) });
         assert!(!same.holds() && lineages.highest_epoch() == Epoch(5));
         assert!(lineages.admit(Server::Writer(Some(timeline(1))), Takes::Writers).is_err());
+    }
+
+    #[test]
+    fn a_standby_is_gone_where_one_commit_waits_for_it_from_one_question_to_the_next() {
+        let lineages = Lineages::default();
+        let found = |commits: &[&str]| {
+            lineages.wait_for_standby(commits.iter().map(|&commit| commit.to_owned()).collect());
+            lineages.waits_for_standby().is_some()
+        };
+        assert!(!found(&["1 a"]) && !found(&["1 b", "2 a"]) && found(&["2 a"]) && !found(&[]) && !found(&["2 a"]));
+        assert!(found(&["none"]) && !found(&[]));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{Executor, MySqlConnection, PgConnection, Row};
 
 use super::unsupported_server::{Answer, UnsupportedServer};
+use crate::passing::passes;
 
 /// The parameters that the connections of a pool ask for as they begin, each as the server shows it.
 pub(crate) type Parameters = Vec<(&'static str, String)>;
@@ -70,7 +71,13 @@ async fn ask_postgres(connection: &mut PgConnection) -> sqlx::Result<Option<Answ
 }
 
 fn read(row: &PgRow) -> sqlx::Result<Answer> {
-    let names = ["default_transaction_isolation", "search_path", "statement_timeout"];
+    let names = [
+        "default_transaction_isolation",
+        "search_path",
+        "statement_timeout",
+        "lock_timeout",
+        "idle_in_transaction_session_timeout",
+    ];
     let setting = |name| Ok((name, row.try_get::<Option<String>, _>(name)?));
     let settings: Vec<_> = names.into_iter().map(setting).collect::<sqlx::Result<_>>()?;
     Ok(Answer {
@@ -87,11 +94,11 @@ async fn ask_mysql(connection: &mut MySqlConnection) -> sqlx::Result<Option<Stri
     row.map(|row| row.try_get(0)).transpose()
 }
 
-/// None where the server refuses the question. A server that is away may answer later.
+/// None where the server refuses the question. A server that is away, or has too much to do, may answer later.
 fn answered<T>(answer: sqlx::Result<T>) -> sqlx::Result<Option<T>> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
-        Err(sqlx::Error::Database(_)) => Ok(None),
+        Err(sqlx::Error::Database(error)) if !passes(error.as_ref()) => Ok(None),
         Err(error) => Err(error),
     }
 }

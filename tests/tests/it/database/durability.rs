@@ -114,7 +114,9 @@ async fn a_node_of_galera_is_asked_for_what_all_nodes_committed_and_several_at_o
     assert!(lineages.current().unwrap().starts_with("node one at "), "{:?}", lineages.current());
     polls.migrate("default").await.unwrap();
     let replication = polls.replication().await.unwrap();
-    assert_eq!((replication.refusal(Durability::All), replication.loses_commits(Durability::Local)), (None, None));
+    assert_eq!(replication.refusal(Durability::Local), None);
+    let alone = replication.refusal(Durability::All).unwrap();
+    assert!(alone.contains("the node of Galera is alone in its cluster"), "{alone}");
     let holder = Holder::new("r1", "1");
     let opened = polls.store().begin_term(Shard::default(), &holder, Epoch(0)).await.unwrap();
     let term = TermId { shard: Shard::default(), epoch: opened.epoch, holder };

@@ -1,7 +1,7 @@
 //! Due rows, on the connections that are kept for looks and for claims.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use outbox_schema::MessageId;
@@ -20,6 +20,10 @@ use crate::store::rows::by_channel;
 use crate::store::wire::millis_i64;
 use crate::{ChannelTerms, Message, Shard, StoreError, TermId, WalkStart};
 
+/// A claim that took so long may have waited for a standby, and been let go without one: by an operator, or since the server has
+/// no standby any more. It is asked for once more: where it was made, that waits for the same.
+const WAITED: Duration = Duration::from_secs(1);
+
 impl PostgresStore {
     /// The rows of a look. `query` makes its statement, anew for a connection that turned out to be lost.
     async fn looked(&self, query: impl Fn() -> Look) -> Result<Vec<PgRow>, StoreError> {
@@ -37,7 +41,11 @@ impl PostgresStore {
     /// The rows that a claim took and showed, in their order. `query` makes its statement: with what rows say, or without.
     async fn claimed(&self, term: &TermId, query: impl Fn(bool) -> Claim) -> Result<Vec<DueMessage>, StoreError> {
         let mut connection = self.of_the_loop.take_unasked().await.map_err(|error| failed(CLAIMING, error))?;
+        let asked = Instant::now();
         let mut rows = query(true).fetch_all(&mut connection).await;
+        if rows.is_ok() && asked.elapsed() > WAITED {
+            rows = query(true).fetch_all(&mut connection).await;
+        }
         // The claim may have been made. A repeat under its id makes it only once.
         if rows.as_ref().is_err_and(is_lost) {
             connection = self.of_the_loop.make().await.map_err(|error| failed(CLAIMING, error))?;
