@@ -23,6 +23,7 @@ mod lineage;
 mod literal;
 pub mod look;
 pub mod mark;
+mod may_pass;
 pub mod message;
 pub mod migrate;
 pub mod mistakes;
@@ -70,4 +71,4 @@ pub use store::due::{ClaimTerms, DueRows, LaneLook, LookAndClaim, LookedAndClaim
 pub use store::trial::TrialError;
 pub use store::{Header, Lane, Store, StoreError};
 pub use term::{Epoch, Holder, Shard, TermEnd, TermId};
-pub use unsupported::{Product, UnsupportedServer};
+pub use unsupported::{Dropped, Product, UnsupportedServer};

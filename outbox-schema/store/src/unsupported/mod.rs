@@ -4,4 +4,4 @@ mod server_check;
 mod unsupported_server;
 
 pub(crate) use server_check::ServerCheck;
-pub use unsupported_server::{Product, UnsupportedServer};
+pub use unsupported_server::{Dropped, Product, UnsupportedServer};

@@ -95,18 +95,15 @@ pub enum UnsupportedServer {
     },
     /// A pooler dropped what a connection asked for as it began.
     #[error(
-        "a pooler stands before the database, and drops what connections ask for as they begin ({parameter} is {found}, and was to be \
-         {asked}), as PgBouncer does with ignore_startup_parameters. It is refused, since an outbox relies on them. Lead database.url to the server itself; or have the pooler keep sessions (pool_mode = session), type ALTER ROLE \
-         its_role SET {parameter} = {} in the database, and start the pooler anew",
-        as_a_value(parameter, asked)
+        "a pooler stands before the database, and drops what connections ask for as they begin ({}), as PgBouncer does with \
+         ignore_startup_parameters. It is refused, since an outbox relies on them. Lead database.url to the server itself; or have the \
+         pooler keep sessions (pool_mode = session), type {} in the database, and start the pooler anew",
+        each(dropped, Dropped::in_words),
+        each(dropped, Dropped::mended)
     )]
     PoolerDrops {
-        /// The parameter of the server.
-        parameter: &'static str,
-        /// What was asked for.
-        asked: String,
-        /// What the server says.
-        found: String,
+        /// What it dropped.
+        dropped: Vec<Dropped>,
     },
     /// A pooler refuses connections that ask for anything.
     #[error(
@@ -117,6 +114,31 @@ pub enum UnsupportedServer {
         /// Its words.
         words: String,
     },
+}
+
+/// A parameter that a connection asked for as it began, and did not get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    parameter: &'static str,
+    asked: String,
+    found: String,
+}
+
+impl Dropped {
+    fn in_words(&self) -> String {
+        format!("{} is {}, and was to be {}", self.parameter, self.found, self.asked)
+    }
+
+    /// The statement that has each session of the role begin with it. A list of names does not stand in quotes.
+    fn mended(&self) -> String {
+        let Self { parameter, asked, .. } = self;
+        let value = if *parameter == "search_path" { asked.clone() } else { format!("'{asked}'") };
+        format!("ALTER ROLE its_role SET {parameter} = {value}")
+    }
+}
+
+fn each(dropped: &[Dropped], said: impl Fn(&Dropped) -> String) -> String {
+    dropped.iter().map(said).collect::<Vec<_>>().join("; ")
 }
 
 /// What a server of PostgreSQL's protocol says of itself.
@@ -185,11 +207,13 @@ impl UnsupportedServer {
         if !answer.distributed.is_empty() {
             return Some(Self::Distributed { tables: answer.distributed.clone() });
         }
-        asked.iter().find_map(|(parameter, asked)| {
+        let dropped = asked.iter().filter_map(|(parameter, asked)| {
             let (_, found) = answer.settings.iter().find(|(name, _)| name == parameter)?;
-            let (asked, found) = (asked.clone(), found.clone());
-            (!is_as_asked(&asked, &found)).then_some(Self::PoolerDrops { parameter, asked, found })
-        })
+            let dropped = Dropped { parameter, asked: asked.clone(), found: found.clone() };
+            (!is_as_asked(asked, found)).then_some(dropped)
+        });
+        let dropped: Vec<_> = dropped.collect();
+        (!dropped.is_empty()).then_some(Self::PoolerDrops { dropped })
     }
 
     /// By what a server of MySQL's protocol says of itself: `version()` and `version_comment`.
@@ -205,11 +229,6 @@ impl UnsupportedServer {
 fn is_as_asked(asked: &str, found: &str) -> bool {
     let first = |list: &str| list.split(',').next().unwrap_or_default().trim().replace('"', "");
     first(asked) == first(found)
-}
-
-/// A value of a parameter, for a statement. A list of names is none that stands in quotes.
-fn as_a_value(parameter: &str, value: &str) -> String {
-    if parameter == "search_path" { value.to_owned() } else { format!("'{value}'") }
 }
 
 fn undistribute(tables: &[String]) -> String {

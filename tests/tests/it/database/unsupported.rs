@@ -203,7 +203,13 @@ async fn a_pooler_that_drops_what_a_connection_asks_for_is_refused_and_names_the
     is_refused(&url, "statement_timeout is 0, and was to be 15s").await;
     let refused = refusal(&url, Some("shop")).await.unwrap();
     assert!(refused.contains("statement_timeout is 0"), "{refused}");
-    execute(&database.url, &format!("ALTER ROLE {role} SET statement_timeout = '15s'")).await;
+    for (name, value) in
+        [("statement_timeout", "15s"), ("lock_timeout", "5s"), ("idle_in_transaction_session_timeout", "2s")]
+    {
+        let statement = format!("ALTER ROLE its_role SET {name} = '{value}'");
+        assert!(refused.contains(&statement), "{refused}");
+        execute(&database.url, &statement.replace("its_role", &role)).await;
+    }
     assert_eq!(refusal(&url, None).await, None, "the role has what was asked for");
     let refused = refusal(&url, Some("shop")).await.unwrap();
     assert!(refused.contains("ALTER ROLE its_role SET search_path = \"shop\""), "{refused}");
