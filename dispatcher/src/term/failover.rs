@@ -54,7 +54,7 @@ impl Failovers {
                 });
                 continue;
             }
-            match tokio::time::timeout(self.ttl, self.databases[0].ask_again(&self.lineages)).await {
+            match tokio::time::timeout(self.ttl, self.databases[0].ask_again(&self.lineages, self.durability)).await {
                 // All connections are at work: they find out by themselves.
                 Ok(Ok(()) | Err(sqlx::Error::PoolTimedOut)) => {}
                 Ok(Err(_)) | Err(_) => self.distrust(),

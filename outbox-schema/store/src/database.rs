@@ -216,22 +216,25 @@ impl Database {
         }
     }
 
-    /// Asks the server again whether a poller can use it, on a connection that [`Self::connect_to_poll`] made.
+    /// Asks the server again whether a poller can use it, on a connection that [`Self::connect_to_poll`] made. Where commits are
+    /// to wait for a standby, also whether they wait in vain.
     ///
     /// # Errors
     /// Why it cannot: the server turned into a standby, or is away. That connection is closed.
-    pub async fn ask_again(&self, lineages: &Arc<Lineages>) -> sqlx::Result<()> {
+    pub async fn ask_again(&self, lineages: &Arc<Lineages>, durability: Durability) -> sqlx::Result<()> {
         let admission = Admission { lineages: lineages.clone(), takes: Takes::Writers, told: None };
         match self {
             Self::Postgres(pool) => {
                 let mut session = Session::open(pool).await?;
                 admission.of(lineage::read_postgres(&mut session).await)?;
-                let waiting = sqlx::query_scalar(query!("postgres/poller/waiting_for_standby"));
-                match waiting.fetch_one(&mut *session).await {
-                    Ok(waiting) => lineages.wait_for_standby(waiting),
-                    // It need not know.
-                    Err(sqlx::Error::Database(_)) => {}
-                    Err(error) => return Err(error),
+                if durability != Durability::Local {
+                    let waiting = sqlx::query_scalar(query!("postgres/poller/waiting_for_standby"));
+                    match waiting.fetch_one(&mut *session).await {
+                        Ok(waiting) => lineages.wait_for_standby(waiting),
+                        // It need not know.
+                        Err(sqlx::Error::Database(_)) => {}
+                        Err(error) => return Err(error),
+                    }
                 }
                 session.finish();
             }

@@ -47,8 +47,9 @@ impl Replication {
         }
         let why = self.copies.as_ref().err().filter(|_| durability != Durability::Local)?;
         Some(format!(
-            "database.durability is \"{}\", and there is no standby for commits to wait for: {why}. Or set it to \"local\", which is \
-             right where the storage itself is replicated (RDS Multi-AZ, Cloud SQL, AlloyDB)",
+            "database.durability is \"{}\", and there is no standby for commits to wait for: {why}. Mend \
+             that; or set database.durability to \"local\", which is right where the storage itself is replicated (RDS Multi-AZ, Cloud \
+             SQL, AlloyDB)",
             durability.as_str()
         ))
     }

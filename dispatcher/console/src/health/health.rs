@@ -212,19 +212,19 @@ impl Readiness for Health {
         let store = self.store.trouble().map(|it| Silence { why: self.store.in_full(it.why), ..it });
         let marks = self.marker.stuck().map(|it| Stuck { why: self.store.in_full(it.why), ..it });
         let lease = self.lease.trouble();
-        let standby = self.store.lineages.waits_for_standby();
         let mut causes = causes(&Observations {
             database: vitals.as_ref().map(AsRef::as_ref).map_err(String::as_str),
             schema: schema.as_deref(),
             newest_term,
             store: store.as_ref(),
-            standby: standby.as_deref(),
+            standby: self.store.lineages.waits_for_standby(),
             marks: marks.as_ref(),
             held_back: held_back.as_ref(),
             lease_store: lease.as_ref(),
             lease: self.times,
         });
         let mut notes: Vec<_> = newer.map(of_newer_tables).into_iter().chain(self.failover()).collect();
+        notes.extend(self.store.lineages.not_replicated().map(|why| format!("database: {why}")));
         notes.extend(self.fleet.sentences().into_iter().map(|sentence| format!("settings: {sentence}")));
         if let Ok(vitals) = &vitals {
             causes.extend(self.endless_lease(newest_term).await);

@@ -129,10 +129,14 @@ impl Lineages {
         standby.refused = why;
     }
 
-    /// Why claims wait for a standby that is not there, or should.
-    pub fn waits_for_standby(&self) -> Option<String> {
-        let standby = self.standby.lock();
-        standby.gone.then(|| NO_STANDBY.to_owned()).or_else(|| standby.refused.clone())
+    /// Why claims wait for a standby that is not there. None where they do not.
+    pub fn waits_for_standby(&self) -> Option<&'static str> {
+        self.standby.lock().gone.then_some(NO_STANDBY)
+    }
+
+    /// Why the server of now is none to dispatch from, by what it says of its replication. Claims may go on there.
+    pub fn not_replicated(&self) -> Option<String> {
+        self.standby.lock().refused.clone()
     }
 
     /// The lineage of the database now, in words. None where it has none.

@@ -74,7 +74,7 @@ async fn a_server_of_mysql_or_mariadb_has_one_lineage_over_all_connections() {
     assert!(lineage.starts_with("server ") || lineage.contains(" (server_id "), "{lineage}");
     for _ in 0..3 {
         database.distrust();
-        database.ask_again(&lineages).await.unwrap();
+        database.ask_again(&lineages, Durability::Local).await.unwrap();
     }
     assert_eq!((lineages.current(), lineages.last_change()), (Some(lineage), None));
 }
@@ -101,11 +101,11 @@ async fn a_server_of_mysql_or_mariadb_that_turns_read_only_is_left_and_comes_bac
     let options = ConnectOptions { url: &url, schema: None, connections: 1 };
     let operator = Database::connect(&options).await.unwrap();
     execute(&operator, "SET GLOBAL read_only = 1").await;
-    let left = database.ask_again(&lineages).await.unwrap_err().to_string();
+    let left = database.ask_again(&lineages, Durability::Local).await.unwrap_err().to_string();
     assert!(left.contains("takes no writes (read_only is "), "{left}");
     let refused = to_poll(&url).await.unwrap_err();
     assert!(refused.contains("takes no writes (read_only is "), "{refused}");
     execute(&operator, "SET GLOBAL read_only = 0").await;
-    database.ask_again(&lineages).await.unwrap();
+    database.ask_again(&lineages, Durability::Local).await.unwrap();
     assert_eq!((lineages.refusal(), lineages.last_change()), (None, None));
 }
