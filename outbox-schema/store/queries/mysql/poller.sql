@@ -122,7 +122,7 @@ SELECT due.id, due.channel FROM (
      WHERE status = 'PENDING' AND shard = ?1 AND ordering_key IS NULL AND priority = 0 AND available_at <= UTC_TIMESTAMP(6)
      ORDER BY available_at, id LIMIT 2500)
 ) due
-LEFT JOIN JSON_TABLE(?2, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) known ON known.name = due.channel
+LEFT JOIN JSON_TABLE(?2, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) known ON CAST(known.name AS BINARY) = CAST(due.channel AS BINARY)
 WHERE known.name IS NULL
 
 -- name: destination_states

@@ -148,6 +148,7 @@ on_every_database! {
     unknown: [
         a_look_claims_nothing_of_an_unknown_channel,
         rows_of_an_unknown_channel_wait_until_it_is_configured,
+        a_channel_is_not_the_one_whose_name_lacks_its_last_space,
         rows_of_an_unknown_channel_are_moved_with_those_close_behind_and_no_others,
     ],
     claims: [
