@@ -64,7 +64,7 @@ impl Failovers {
 
     /// Whether commits can wait as they should on the server that answers now. Where they cannot, `/readyz` says why.
     async fn has_standby(&self) -> bool {
-        let Ok(Ok(replication)) = tokio::time::timeout(self.ttl, self.databases[0].replication()).await else {
+        let Ok(Ok(replication)) = tokio::time::timeout(self.ttl / 3, self.databases[0].replication()).await else {
             return false;
         };
         let why = replication.refusal(self.durability);
