@@ -9,7 +9,7 @@ pub enum Durability {
     /// Those of terms and claims: so nothing is sent of which no standby has a claim. What came of it may be lost with the server,
     /// and is in doubt then.
     Replicated,
-    /// All.
+    /// Every commit.
     All,
 }
 

@@ -54,19 +54,19 @@ impl Replication {
         ))
     }
 
-    /// Why the last commits can be lost with the server. None where another one has them.
-    pub fn loses_commits(&self, durability: Durability) -> Option<&str> {
-        let by_itself = self.not_by_itself.as_deref().filter(|_| durability == Durability::Local);
-        self.copies.as_ref().err().map(String::as_str).or(by_itself)
+    /// Whether the last commits can be lost with the server: no other one has them.
+    pub fn loses_commits(&self, durability: Durability) -> bool {
+        self.copies.is_err() || durability == Durability::Local && self.not_by_itself.is_some()
     }
 
     /// What the server gives, in one sentence.
     pub fn in_words(&self, durability: Durability) -> String {
-        let Ok(what) = &self.copies else { return "no commit waits for another server".to_owned() };
-        match (durability, &self.not_by_itself) {
-            (Durability::Local, Some(why)) => format!("no commit waits for another server: {why}"),
-            (Durability::Local | Durability::All, _) => format!("each commit waits for another server: {what}"),
-            (Durability::Replicated, _) => format!("terms and claims wait for another server: {what}"),
+        match (&self.copies, durability, &self.not_by_itself) {
+            (Err(why), _, _) | (Ok(_), Durability::Local, Some(why)) => {
+                format!("no commit waits for another server: {why}")
+            }
+            (Ok(what), Durability::Replicated, _) => format!("terms and claims wait for another server: {what}"),
+            (Ok(what), _, _) => format!("each commit waits for another server: {what}"),
         }
     }
 }
@@ -221,7 +221,7 @@ mod tests {
             let refusal = alone.refusal(durability).unwrap();
             assert!(refusal.contains(word) && refusal.contains("semi-synchronous replication is off"), "{refusal}");
         }
-        assert!(alone.loses_commits(Durability::Local).is_some());
+        assert!(alone.loses_commits(Durability::Local));
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
     fn clusters_that_certify_have_every_commit_elsewhere() {
         for variables in [("wsrep_on", "ON"), ("group_replication_group_name", "aaaa"), ("aurora_version", "3.4")] {
             let cluster = server(&[variables]);
-            assert_eq!((cluster.refusal(Durability::All), cluster.loses_commits(Durability::Local)), (None, None));
+            assert_eq!((cluster.refusal(Durability::All), cluster.loses_commits(Durability::Local)), (None, false));
         }
     }
 

@@ -198,7 +198,7 @@ fn of_replication<'a>(
         None => Finding::ok("durability", &replication.in_words(durability)),
     };
     let fails_over = database.dialect() != Dialect::Sqlite;
-    let loses = fails_over && replication.loses_commits(durability).is_some();
+    let loses = fails_over && replication.loses_commits(durability);
     let at_most_once =
         subject.read.channels.values().filter(move |channel| loses && channel.in_doubt == InDoubtPolicy::DeadLetter);
     let told = "unless the storage itself is replicated, the last commits can be lost at a failover, and at most once with them: see \

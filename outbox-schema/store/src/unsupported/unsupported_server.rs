@@ -63,7 +63,7 @@ impl fmt::Display for Product {
 /// Why no outbox works in the database behind an address, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnsupportedServer {
-    /// It is another product.
+    /// The server is of another product.
     #[error(
         "it is {0}, which is refused: {lack}. Keep the outbox in {instead}",
         lack = .0.lack(),
@@ -102,7 +102,7 @@ pub enum UnsupportedServer {
         each(dropped, Dropped::mended)
     )]
     PoolerDrops {
-        /// What it dropped.
+        /// The parameters that the pooler dropped.
         dropped: Vec<Dropped>,
     },
     /// A pooler refuses connections that ask for anything.

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_store::{ConnectOptions, Database, Durability, Epoch, Holder, Lineages, Shard, TermId};
+use outbox_schema::MessageId;
+use outbox_store::{
+    ClaimId, ConnectOptions, Database, Durability, Epoch, Holder, Lineages, Revision, RowsToClaim, Shard, TermId,
+};
+use outbox_tests::conformance::store::{http, terms};
 use outbox_tests::eventually;
 use outbox_tests::fleet::PATIENCE;
 use outbox_tests::proxy::Proxy;
@@ -102,6 +106,35 @@ async fn a_claim_is_refused_once_the_server_has_no_standby_to_wait_for() {
     replication = database.replication().await.unwrap();
     assert!(replication.refusal(Durability::Replicated).is_some());
     drop(standby);
+}
+
+/// An operator, or a server that has no standby any more, lets a commit go that waits for one. It is on one server then.
+#[tokio::test]
+async fn a_claim_that_was_let_go_without_its_standby_is_not_given_out() {
+    let primary = Postgres::start().await;
+    let found = primary.database().await;
+    let standby = Postgres::standby_of(primary.port()).await;
+    primary.commit_with_a_standby().await;
+    let (database, pool) = to_poll(&found.url, Durability::Replicated).await;
+    database.migrate("default").await.unwrap();
+    let insert = "INSERT INTO outbox (channel, target, payload) VALUES ('http', '/hook', '{}') RETURNING id";
+    let id: i64 = sqlx::query_scalar(insert).fetch_one(&pool).await.unwrap();
+    let (store, shard, holder) = (database.store(), Shard::default(), Holder::new("r1", "1"));
+    let epoch = store.begin_term(shard, &holder, Epoch(0)).await.unwrap().epoch;
+    standby.kill().await;
+    let claim = tokio::spawn(async move {
+        let (term, channels) = (TermId { shard, epoch, holder }, [http()]);
+        let request =
+            RowsToClaim { claim: ClaimId::mint(), rows: &[(MessageId(id), Revision(0))], terms: &terms(&channels) };
+        store.claim_rows(&term, &request).await
+    });
+    let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'
+                                AND query_start < clock_timestamp() - interval '1.2 s')";
+    let waits = async || sqlx::query_scalar::<_, bool>(waits).fetch_one(&pool).await.unwrap().then_some(());
+    eventually("the claim waits for its standby", PATIENCE, waits).await;
+    primary.commit_alone().await;
+    let refused = claim.await.unwrap().unwrap_err().to_string();
+    assert!(refused.contains("claims wait for a standby that is not there"), "{refused}");
 }
 
 #[tokio::test]
