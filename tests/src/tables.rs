@@ -133,10 +133,12 @@ impl Tables {
                      message_ids text NOT NULL, written_ms bigint NOT NULL)";
         let copy = "INSERT INTO kept_claim (epoch, holder, message_ids, written_ms) VALUES (NEW.epoch, NEW.holder, ";
         let row = "CREATE TRIGGER keep_claim AFTER INSERT ON outbox_claim FOR EACH ROW";
+        // A claim that is born closed was made before a failover that lost it.
+        let written = "CASE WHEN NEW.gate_closed_at IS NULL THEN clock_timestamp() ELSE NEW.claimed_at END";
         let trigger = match &self.database {
             Database::Postgres(_) => format!(
                 "CREATE FUNCTION keep_claim() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-                 {copy} array_to_json(NEW.message_ids), floor(1000 * extract(epoch FROM clock_timestamp()))); \
+                 {copy} array_to_json(NEW.message_ids), floor(1000 * extract(epoch FROM {written}))); \
                  RETURN NULL; END $$; \
                  {row} EXECUTE FUNCTION keep_claim()"
             ),

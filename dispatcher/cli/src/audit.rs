@@ -57,11 +57,8 @@ pub(super) async fn audit(config: Config, url: Option<&str>, command: AuditComma
         Some(key) => Some(find(outbox.desk().as_ref(), &key).await?.id),
         None => None,
     };
-    let filter = AuditFilter { message, since, until, who, action };
-    let page = match &outbox {
-        OutboxAccess::Replica(replica) => replica.audits(&filter, after, limit).await?,
-        OutboxAccess::Database(database, _) => outbox_desk::audits(database, &filter, after, limit).await?,
-    };
+    let filter = AuditFilter { message, since, until, who, action, part_of: None };
+    let page = page(&outbox, &filter, after, limit).await?;
     if page.entries.is_empty()
         && let Some(turned) = turned_round(filter.since, filter.until)
     {
@@ -69,6 +66,19 @@ pub(super) async fn audit(config: Config, url: Option<&str>, command: AuditComma
     }
     print_as(json, &page, |page| in_words(page, filter == AuditFilter::default(), limit))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A page of the audit.
+pub(super) async fn page(
+    outbox: &OutboxAccess,
+    filter: &AuditFilter,
+    after: Option<i64>,
+    limit: u32,
+) -> anyhow::Result<AuditPage> {
+    Ok(match outbox {
+        OutboxAccess::Replica(replica) => replica.audits(filter, after, limit).await?,
+        OutboxAccess::Database(database, _) => outbox_desk::audits(database, filter, after, limit).await?,
+    })
 }
 
 /// The entries that were found, of `all` or by a filter.

@@ -11,8 +11,8 @@ use outbox_console::text;
 use outbox_desk::DeskError;
 
 use super::{
-    audit, bench, channels, check, completions, config, dead_letters, destinations, enqueue, health, invalid_targets,
-    messages, migrate, operations, ordering_keys, prune, replicas, run, session, status, top,
+    audit, bench, channels, check, completions, config, dead_letters, destinations, enqueue, failover, health,
+    invalid_targets, messages, migrate, operations, ordering_keys, prune, replicas, run, session, status, top,
 };
 use crate::client::ReplicaSetupError;
 use crate::settings::{Global, settings, settings_to_look};
@@ -39,10 +39,11 @@ const REPLAY_RIGHTS: &str = "a right is missing: a replay writes new rows, so it
      grants/mysql_replay.sql, beside those of grants/postgres_operator.sql or grants/mysql_operator.sql";
 
 /// The commands that can ask a replica instead of the database. The others neither show `--url` nor take it.
-const ASK_REPLICAS: [&str; 13] = [
+const ASK_REPLICAS: [&str; 14] = [
     "status",
     "replicas",
     "audit",
+    "failover",
     "messages",
     "dead-letters",
     "operations",
@@ -72,6 +73,9 @@ enum Command {
     /// What people did by hand: who, what and why.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// What failovers of the database lost: messages that went out and are gone.
+    #[command(subcommand)]
+    Failover(failover::FailoverCommand),
     /// List, show, explain, retry, cancel and replay messages.
     #[command(subcommand)]
     Messages(messages::MessagesCommand),
@@ -197,6 +201,7 @@ fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
             Command::Top(args) => top::top(settings(&global)?, url, &args).await,
             Command::Replicas(args) => replicas::replicas(settings(&global)?, url, &args).await,
             Command::Audit(command) => audit::audit(settings(&global)?, url, command).await,
+            Command::Failover(command) => failover::failover(settings(&global)?, url, command).await,
             Command::Messages(command) => messages::messages(settings(&global)?, url, command).await,
             Command::DeadLetters(command) => dead_letters::dead_letters(settings(&global)?, url, command).await,
             Command::Operations(command) => operations::operations(settings(&global)?, url, command).await,
@@ -225,7 +230,12 @@ impl Command {
     /// Whether the command only shows what an outbox has. It is needed most while settings are wrong.
     fn looks(&self) -> bool {
         match self {
-            Self::Status(_) | Self::Top(_) | Self::Replicas(_) | Self::Audit(_) | Self::OrderingKeys(_) => true,
+            Self::Status(_)
+            | Self::Top(_)
+            | Self::Replicas(_)
+            | Self::Audit(_)
+            | Self::Failover(_)
+            | Self::OrderingKeys(_) => true,
             Self::Messages(command) => command.looks(),
             Self::DeadLetters(command) => command.looks(),
             Self::Operations(command) => command.looks(),

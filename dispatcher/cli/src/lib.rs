@@ -14,6 +14,7 @@ mod destinations;
 mod emptied;
 mod enqueue;
 mod examine;
+mod failover;
 mod health;
 mod invalid_targets;
 mod known;

@@ -38,6 +38,7 @@ use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::operations::OperationsCarrier;
 use outbox_dispatcher::poller::assemble::{Parts, Settings};
 use outbox_dispatcher::poller::handle::Handle;
+use outbox_dispatcher::poller::mend::Mender;
 use outbox_dispatcher::poller::poll::{Dispatcher, Drained, LoopSettings};
 use outbox_dispatcher::poller::wake_ups::WakeUpSource;
 use outbox_dispatcher::reloadable::Reloadable;
@@ -139,7 +140,7 @@ async fn dispatch(
         store: store.clone(),
         destinations: Arc::new(database.clone()),
         lease: lease.clone(),
-        lineages,
+        lineages: lineages.clone(),
         channels,
         clock: Arc::new(BootClock),
         metrics: metrics.clone(),
@@ -150,6 +151,15 @@ async fn dispatch(
     });
     let handle = dispatcher.handle();
     let _ = at_work.set(handle.clone());
+    let mender = Mender {
+        lineages,
+        database: asked.clone(),
+        journal: handle.journal(),
+        metrics: metrics.clone(),
+        instance: instance.clone(),
+        lease_ttl: numbers(&config, args).lease_ttl,
+    };
+    wire.spawn(mender.follow());
     let (marker_health, judged_by) = (handle.marker_health(), configured.clone());
     let replica =
         Arc::new(Health::new(&asked, store.clone(), lease.clone(), marker_health, fleet.clone(), &config, judged_by));

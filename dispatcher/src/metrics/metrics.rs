@@ -51,6 +51,7 @@ pub struct Metrics {
     waiting: Gauge<u64>,
     terms: Counter<u64>,
     fenced_marks: Counter<u64>,
+    lost_in_failover: Counter<u64>,
     in_doubt: Counter<u64>,
     poll_duration: Histogram<f64>,
     pruned: Counter<u64>,
@@ -100,6 +101,7 @@ impl Metrics {
             waiting: meter.u64_gauge(Name::Waiting.as_str()).with_description(Name::Waiting.help()).build(),
             terms: counter(&meter, Name::Terms),
             fenced_marks: counter(&meter, Name::FencedMarks),
+            lost_in_failover: counter(&meter, Name::LostInFailover),
             in_doubt: counter(&meter, Name::InDoubt),
             poll_duration: histogram(&meter, Name::PollDuration, &SECONDS),
             pruned: counter(&meter, Name::Pruned),
@@ -169,6 +171,11 @@ impl Metrics {
     /// Counts refused marks.
     pub fn fenced(&self, marks: u64) {
         self.fenced_marks.add(marks, &[]);
+    }
+
+    /// Counts messages that went out and that a failover lost.
+    pub fn lost_in_failover(&self, messages: u64) {
+        self.lost_in_failover.add(messages, &[]);
     }
 
     /// Counts rows that were found in doubt and decided by `policy`.
@@ -249,6 +256,7 @@ impl Metrics {
             }
         }
         self.fenced(0);
+        self.lost_in_failover(0);
         self.in_doubt(InDoubtPolicy::Resend, 0);
         self.in_doubt(InDoubtPolicy::DeadLetter, 0);
         self.in_flight(0);

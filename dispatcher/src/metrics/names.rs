@@ -37,6 +37,8 @@ pub enum Name {
     Trusted,
     /// Marks refused because the row had moved on.
     FencedMarks,
+    /// Messages that went out and that a failover lost.
+    LostInFailover,
     /// Rows found in doubt, by the policy that decided them.
     InDoubt,
     /// How long a poll takes.
@@ -65,7 +67,7 @@ pub enum Name {
 
 impl Name {
     /// All metrics.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
@@ -83,6 +85,7 @@ impl Name {
         Self::Epoch,
         Self::Trusted,
         Self::FencedMarks,
+        Self::LostInFailover,
         Self::InDoubt,
         Self::PollDuration,
         Self::DestinationPaused,
@@ -117,6 +120,7 @@ impl Name {
             Self::Epoch => "outbox_epoch",
             Self::Trusted => "outbox_trusted_seconds",
             Self::FencedMarks => "outbox_fenced_marks_total",
+            Self::LostInFailover => "outbox_lost_in_failover_total",
             Self::InDoubt => "outbox_in_doubt_total",
             Self::PollDuration => "outbox_poll_duration_seconds",
             Self::DestinationPaused => "outbox_destination_paused",
@@ -158,6 +162,7 @@ impl Name {
             Self::Epoch => "Epoch of the newest term of this process.",
             Self::Trusted => "How much longer this process may start sends if no renewal succeeds; 0 without a term.",
             Self::FencedMarks => "Marks refused because the row had moved on.",
+            Self::LostInFailover => "Messages that went out and that a failover of the database lost.",
             Self::InDoubt => "Rows found in doubt, by what was done with them.",
             Self::PollDuration => "One poll: the statements that find and claim what is due.",
             Self::DestinationPaused => {

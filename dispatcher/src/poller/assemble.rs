@@ -14,6 +14,7 @@ use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
 use crate::poller::handle::Handle;
 use crate::poller::intake::{Intake, UnderWay};
+use crate::poller::journal::Journal;
 use crate::poller::mark::Marker;
 use crate::poller::marker_health::MarkerHealth;
 use crate::poller::measure::Measure;
@@ -103,7 +104,7 @@ impl Dispatcher {
         let (wakeup, in_flight) = (Arc::new(Notify::new()), Arc::new(InFlight::new(slots)));
         let destinations = Arc::new(Destinations::new(slots, settings.max_bytes, channels.limits()));
         let (channels, listener) = (Reloadable::new(channels), Arc::new(WakeUpListener::new(wakeup.clone())));
-        let marker_health = Arc::new(MarkerHealth::new(ttl));
+        let (marker_health, journal) = (Arc::new(MarkerHealth::new(ttl)), Arc::<Journal>::default());
         let led = watch::Sender::default();
         let quarantine = Arc::new(Quarantine::new(in_flight.clone(), wakeup.clone()));
         let known = DestinationsNow::new(destinations.clone(), in_flight.clone(), led.subscribe());
@@ -118,12 +119,15 @@ impl Dispatcher {
             marker_health: marker_health.clone(),
             led,
             in_flight: in_flight.clone(),
+            journal: journal.clone(),
             schedule,
         };
         let (marks, sent) = mpsc::unbounded_channel();
         let marker = Marker {
             store: store.clone(),
             in_flight: in_flight.clone(),
+            journal: journal.clone(),
+            lineages: parts.lineages.clone(),
             quarantine: quarantine.clone(),
             destinations: destinations.clone(),
             wakeup: wakeup.clone(),
@@ -136,6 +140,7 @@ impl Dispatcher {
             store: store.clone(),
             schedule: Schedule::new(capacity(slots, settings.max_bytes)),
             in_flight: in_flight.clone(),
+            journal,
             quarantine: quarantine.clone(),
             channels: channels.clone(),
             destinations: destinations.clone(),

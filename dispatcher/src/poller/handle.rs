@@ -8,6 +8,7 @@ use crate::destinations::{Destinations, DestinationsNow};
 use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
 use crate::poller::channels::{Channel, Channels};
+use crate::poller::journal::Journal;
 use crate::poller::marker_health::MarkerHealth;
 use crate::poller::schedule_now::ScheduleNow;
 use crate::poller::wake_ups::WakeUpListener;
@@ -27,6 +28,7 @@ pub struct Handle {
     pub(super) marker_health: Arc<MarkerHealth>,
     pub(super) led: watch::Sender<Option<Arc<Term>>>,
     pub(super) in_flight: Arc<InFlight>,
+    pub(super) journal: Arc<Journal>,
     pub(super) schedule: ScheduleNow,
 }
 
@@ -68,6 +70,11 @@ impl Handle {
     /// What the schedule says, while it is in use.
     pub fn schedule(&self) -> ScheduleNow {
         self.schedule.clone()
+    }
+
+    /// What the process claimed and marked lately.
+    pub fn journal(&self) -> Arc<Journal> {
+        self.journal.clone()
     }
 
     /// Whether the loop is alive.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use outbox_schema::MessageId;
 use outbox_store::mark::MarkReport;
-use outbox_store::{InDoubtPolicy, Mark, Outcome, Store, StoreError, Verdict};
+use outbox_store::{ClaimId, InDoubtPolicy, Lineages, Mark, Outcome, Store, StoreError, Verdict};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
@@ -16,6 +16,7 @@ use crate::backoff::Backoff;
 use crate::destinations::Destinations;
 use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
+use crate::poller::journal::Journal;
 use crate::poller::marker_health::MarkerHealth;
 use crate::poller::measure::Measure;
 use crate::poller::quarantine::Quarantine;
@@ -99,6 +100,10 @@ pub(crate) struct Marker {
     pub store: Arc<dyn Store>,
     /// The slots, which a mark frees.
     pub in_flight: Arc<InFlight>,
+    /// What is kept of marks, and which rows are gone.
+    pub journal: Arc<Journal>,
+    /// Says when the database is another one.
+    pub lineages: Arc<Lineages>,
     /// Learns which quarantined rows did no harm.
     pub quarantine: Arc<Quarantine>,
     /// Learns which pauses are written.
@@ -220,6 +225,7 @@ impl Marker {
                     if !recorded.is_empty() {
                         group.marks.iter().for_each(|mark| _ = recorded.remove(&mark.id));
                     }
+                    self.journal.marked(group.marks, &report.fenced);
                     continue;
                 }
                 Err(error @ StoreError::Refused { .. }) if group.marks.len() > 1 => {
@@ -262,15 +268,30 @@ impl Marker {
         }
     }
 
-    /// Writes a group, and the pauses that its attempts led to.
-    async fn mark(&self, Group { marks, .. }: &Group) -> Result<MarkReport, StoreError> {
-        let finished = self.in_flight.finished_by(marks);
+    /// Writes a group, and the pauses that its attempts led to, in the database of now. Where that failed over and does not know a
+    /// row, nothing is written of it: another message may have its id.
+    async fn mark(&self, group: &Group) -> Result<MarkReport, StoreError> {
+        let mut same = self.lineages.watch();
+        self.lineages.until_mended().await;
+        let known = self.journal.without_lost(&group.marks);
+        let marks = known.as_ref().unwrap_or(&group.marks);
+        let finished = self.in_flight.finished_by(&group.marks);
+        tokio::select! {
+            biased;
+            () = same.changed() => {
+                Err(StoreError::Unavailable { doing: "marking messages", source: "the database failed over".into() })
+            }
+            report = self.write_marks(marks, &finished) => report,
+        }
+    }
+
+    async fn write_marks(&self, marks: &[Mark], finished: &[ClaimId]) -> Result<MarkReport, StoreError> {
         let pauses: Vec<_> = marks.iter().filter_map(|mark| mark.pause.as_ref()).collect();
         if pauses.is_empty() {
-            return self.store.mark(marks, &finished).await;
+            return self.store.mark(marks, finished).await;
         }
         let _no_pause_ends = self.destinations.pauses().await;
-        let report = self.store.mark(marks, &finished).await?;
+        let report = self.store.mark(marks, finished).await?;
         self.destinations.written(&pauses);
         Ok(report)
     }
@@ -373,7 +394,6 @@ fn without_foreign_texts(mark: &mut Mark) -> bool {
 mod tests {
     use super::*;
     use crate::fixtures::{SteppedClock, TermStore, mark, message, metrics};
-    use outbox_store::ClaimId;
 
     const SLOTS: i64 = 64;
 
@@ -387,6 +407,8 @@ mod tests {
             store: TermStore::new(&SteppedClock::new(), Vec::new()),
             quarantine: Arc::new(Quarantine::new(in_flight.clone(), wakeup.clone())),
             in_flight,
+            journal: Arc::default(),
+            lineages: Arc::default(),
             destinations: Arc::new(Destinations::new(64, 1_000, std::collections::HashMap::new())),
             wakeup,
             health: Arc::new(MarkerHealth::new(Duration::from_secs(10))),

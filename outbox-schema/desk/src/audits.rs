@@ -38,6 +38,9 @@ pub struct AuditFilter {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", param(inline))]
     pub action: Option<AuditAction>,
+    /// The id of an entry: its parts, as the messages that a failover lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<i64>,
 }
 
 /// What people do by hand, as the audit names it.
@@ -69,6 +72,8 @@ pub enum AuditAction {
     Clear,
     /// An operation on many messages was stopped.
     Stop,
+    /// The database failed over: what a replica wrote again, and the messages that went out and are gone.
+    Failover,
 }
 
 /// An entry of the audit, and the message that it is about.
@@ -124,13 +129,14 @@ async fn page(database: &Database, filter: &AuditFilter, after: Option<i64>, lim
         filter.who.as_deref().into(),
         filter.action.map(AuditAction::as_str).into(),
         most.into(),
+        Value::Number(filter.part_of),
     ];
     let mut entries: Vec<ListedAudit> = connection.rows(&AUDITS, &values).await?;
     let more = entries.len() > limit as usize;
     entries.truncate(limit as usize);
     let next = if more {
         entries.last().map(|last| last.entry.id)
-    } else if filter.message.is_none() {
+    } else if filter.message.is_none() && filter.part_of.is_none() {
         // None where fewer entries were there to be looked at.
         let end: Vec<(i64,)> = connection.rows(&AUDITS_END, &[after, i64::from(LOOKED_AT - 1).into()]).await?;
         end.first().map(|(id,)| *id)
@@ -143,7 +149,7 @@ async fn page(database: &Database, filter: &AuditFilter, after: Option<i64>, lim
 
 impl AuditAction {
     /// Every action that the audit names.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Redrive,
         Self::Undo,
         Self::Edit,
@@ -156,6 +162,7 @@ impl AuditAction {
         Self::Resume,
         Self::Clear,
         Self::Stop,
+        Self::Failover,
     ];
 
     /// The action in the column `action`.
@@ -173,11 +180,17 @@ impl AuditAction {
             Self::Resume => "resume",
             Self::Clear => "clear",
             Self::Stop => "stop",
+            Self::Failover => "failover",
         }
     }
 }
 
 impl AuditFilter {
+    /// The filter for the parts of an entry.
+    pub fn parts_of(entry: i64) -> Self {
+        Self { part_of: Some(entry), ..Self::default() }
+    }
+
     /// The filter for what was done to one message.
     pub fn of(message: MessageId) -> Self {
         Self { message: Some(message.0), ..Self::default() }

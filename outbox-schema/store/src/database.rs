@@ -329,7 +329,7 @@ async fn postgres(options: &ConnectOptions<'_>, admission: Option<Admission>) ->
                 if let Some(told) = admission.told {
                     connection.execute(told).await?;
                 }
-                admission.of(lineage::read_postgres(connection).await)
+                admission.of_new(lineage::read_postgres(connection).await).await
             })
         })
         .connect_with(connect.clone());
@@ -379,6 +379,15 @@ struct Admission {
 }
 
 impl Admission {
+    /// The same for a new connection: the first ones after a failover wait until what it lost is written again.
+    async fn of_new(&self, server: sqlx::Result<lineage::Server>) -> sqlx::Result<()> {
+        self.of(server)?;
+        if self.takes == Takes::Writers {
+            self.lineages.until_mended().await;
+        }
+        Ok(())
+    }
+
     fn of(&self, server: sqlx::Result<lineage::Server>) -> sqlx::Result<()> {
         match server {
             Ok(server) => self.lineages.admit(server, self.takes).map_err(|why| sqlx::Error::Configuration(why.into())),
@@ -439,7 +448,7 @@ async fn mysql(options: &ConnectOptions<'_>, admission: Option<Admission>) -> Re
                 }
                 connection.execute(query!("mysql/poller/session")).await?;
                 let Some(admission) = admission else { return Ok(()) };
-                admission.of(lineage::ask_mysql(connection).await)
+                admission.of_new(lineage::ask_mysql(connection).await).await
             })
         })
         .connect_with(connect.clone());

@@ -104,7 +104,7 @@ impl Spent {
 
 /// Whether the entry is of a change of many messages, or of a part of one: it has a page of its own.
 fn is_of_many(listed: &ListedAudit) -> bool {
-    let changes_messages = !matches!(listed.entry.action.as_str(), "stop" | "pause" | "resume" | "clear");
+    let changes_messages = !matches!(listed.entry.action.as_str(), "stop" | "pause" | "resume" | "clear" | "failover");
     changes_messages && (listed.entry.part_of.is_some() || listed.message_id.is_none())
 }
 
@@ -115,8 +115,14 @@ fn about(listed: &ListedAudit) -> Markup {
     html! {
         @if let Some(id) = listed.message_id { (message(id)) }
         @else if let Some(id) = other_operation(entry) { "operation " a href=(paths::operation(id)) { (id) } }
+        @else if let Some(lost) = lost_below(entry) { a href={ (PATH) "?part_of=" (entry.id) } { (lost) " lost" } }
         @else { (paused().unwrap_or_else(nothing)) }
     }
+}
+
+/// How many messages a failover lost, each a part of its entry.
+fn lost_below(entry: &AuditEntry) -> Option<u64> {
+    named_in(entry, "lost")?.as_u64().filter(|lost| entry.action == "failover" && *lost > 0)
 }
 
 /// The operation that somebody stopped, or took back.

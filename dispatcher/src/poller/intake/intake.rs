@@ -20,6 +20,7 @@ use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
 use crate::poller::channels::Channels;
 use crate::poller::claim::{Batch, ClaimTask, Claimed, SETTLING_MARGIN};
+use crate::poller::journal::Journal;
 use crate::poller::looks::task::{Ask, LookTask, Looked, Seen};
 use crate::poller::looks::{EACH, Look, Looks, Page, STEP};
 use crate::poller::marker_health::MarkerHealth;
@@ -49,6 +50,7 @@ pub(crate) struct Intake {
     pub schedule: Schedule,
     /// What is in flight, and the room beside it.
     pub in_flight: Arc<InFlight>,
+    pub journal: Arc<Journal>,
     /// Rows that are resent one at a time.
     pub quarantine: Arc<Quarantine>,
     /// The configured channels.
@@ -305,6 +307,7 @@ impl Intake {
             return None;
         }
         let messages = self.in_flight.admit(claim, messages);
+        self.journal.claimed(&term.id, claim, &channels, &messages);
         term.count_claimed(&messages);
         self.destinations.admitted(&messages);
         let of = messages.iter().map(|message| message.destination.as_str());

@@ -3,7 +3,7 @@
 use outbox_store::{Epoch, Header, Lane, Revision};
 
 use super::*;
-use crate::fixtures::{SteppedClock, TermStore, metrics, term_of};
+use crate::fixtures::{Nobody, SteppedClock, TermStore, metrics, term_of};
 use crate::poller::wake_ups::WakeUpListener;
 use crate::schedule::Capacity;
 use crate::term::clock::Clock;
@@ -19,6 +19,7 @@ fn intake() -> Intake {
         schedule: Schedule::new(Capacity { slots: 8, bytes: 1_000, headers: 1_000 }),
         quarantine: Arc::new(Quarantine::new(in_flight.clone(), wakeup.clone())),
         in_flight,
+        journal: Arc::default(),
         channels: Reloadable::new(Channels::new([crate::fixtures::channel(Arc::new(Nobody))])),
         destinations: Arc::new(Destinations::new(8, 1_000, std::collections::HashMap::new())),
         poll_backoff: PollBackoff::new(false, Arc::new(WakeUpListener::new(wakeup.clone()))),
@@ -31,25 +32,6 @@ fn intake() -> Intake {
         metrics: metrics(),
         questions: mpsc::channel(1).1,
         now: UnderWay::default(),
-    }
-}
-
-/// Delivers nothing.
-#[derive(Debug)]
-struct Nobody;
-
-#[async_trait::async_trait]
-impl outbox_adapters::Adapter for Nobody {
-    async fn deliver(&self, _: outbox_adapters::Delivery) -> outbox_adapters::Answer {
-        unreachable!("nothing is sent")
-    }
-
-    fn examine(&self, _: outbox_adapters::Delivery) -> Result<(), String> {
-        unreachable!("nobody asks")
-    }
-
-    async fn check(&self) -> Result<String, String> {
-        unreachable!("nobody asks")
     }
 }
 

@@ -88,6 +88,8 @@ impl Leadership {
     pub async fn hand_over(&mut self, term: &Term) {
         let why = term.end_reason().unwrap_or(TermEnd::Lost);
         if why == TermEnd::DatabaseChanged {
+            // The next term is to find what this one knows and the database has lost.
+            self.clock.within(FAREWELL_LIMIT, self.lineages.until_mended()).await;
             // Perhaps this replica reaches no database any more. Another one does.
             tokio::join!(self.say_farewell(term, why), self.give_up_lease(&term.id.holder));
         } else {

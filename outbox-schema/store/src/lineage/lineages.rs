@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::lineage::{Lineage, Seen};
 use super::server::Server;
+use super::standby::Standby;
 use crate::Epoch;
 
 /// What a process knows of the lineage of its outbox database. Each new connection tells of its server, and so does the lease store,
@@ -21,6 +22,19 @@ pub struct Lineages {
     refused: Mutex<Option<String>>,
     /// What was found last of commits that wait for a standby.
     standby: Mutex<Standby>,
+    /// How far what failovers lost is written again.
+    repairs: watch::Sender<Repairs>,
+}
+
+/// What failovers lost, and was written again.
+#[derive(Debug, Default)]
+struct Repairs {
+    /// Whether somebody writes it.
+    begun: bool,
+    /// How often the database became another one.
+    changes: u64,
+    /// Up to which of these changes it is written.
+    done: u64,
 }
 
 /// Which servers a connection may lead to.
@@ -31,20 +45,6 @@ pub(crate) enum Takes {
     /// Servers that take none too: a person can look there.
     Readers,
 }
-
-/// Commits that wait for a standby.
-#[derive(Debug, Default)]
-struct Standby {
-    /// Those that the last question found.
-    waiting: Vec<String>,
-    /// Whether one of them was found twice, or none can wait.
-    gone: bool,
-    /// Why the server is none to dispatch from, by what it says of its replication.
-    refused: Option<String>,
-}
-
-const NO_STANDBY: &str =
-    "claims wait for a standby that is not there, or far behind: see synchronous_standby_names and pg_stat_replication";
 
 /// A database that goes back within this time to where it was is two.
 const IN_TURN: Duration = Duration::from_mins(1);
@@ -64,7 +64,13 @@ struct Current {
 impl Default for Lineages {
     fn default() -> Self {
         let current = watch::Sender::new(Current { lineage: None, before: None, changed: None, since: None });
-        Self { current, epoch: AtomicI64::new(0), refused: Mutex::default(), standby: Mutex::default() }
+        Self {
+            current,
+            epoch: AtomicI64::new(0),
+            refused: Mutex::default(),
+            standby: Mutex::default(),
+            repairs: watch::Sender::default(),
+        }
     }
 }
 
@@ -111,32 +117,46 @@ impl Lineages {
 
     /// Notes which commits wait for a standby, each by a name of its own: `none` where none can wait, and should.
     pub(crate) fn wait_for_standby(&self, waiting: Vec<String>) {
-        let mut standby = self.standby.lock();
-        // A commit that waits for a moment is found once.
-        let gone = waiting.iter().any(|commit| commit == "none" || standby.waiting.contains(commit));
-        if gone && !standby.gone {
-            tracing::warn!("database.standby_is_gone: {NO_STANDBY}");
-        }
-        (standby.waiting, standby.gone) = (waiting, gone);
+        self.standby.lock().found(waiting);
     }
 
     /// Notes why the server of now is none to dispatch from, by what it says of its replication. None where it is one.
     pub fn refuse_for(&self, why: Option<String>) {
-        let mut standby = self.standby.lock();
-        if let Some(error) = why.as_ref().filter(|_| standby.refused != why) {
-            tracing::warn!(error, "database.not_replicated");
-        }
-        standby.refused = why;
+        self.standby.lock().refuse_for(why);
     }
 
     /// Why claims wait for a standby that is not there. None where they do not.
     pub fn waits_for_standby(&self) -> Option<&'static str> {
-        self.standby.lock().gone.then_some(NO_STANDBY)
+        self.standby.lock().is_gone()
     }
 
     /// Why the server of now is none to dispatch from, by what it says of its replication. Claims may go on there.
     pub fn not_replicated(&self) -> Option<String> {
-        self.standby.lock().refused.clone()
+        self.standby.lock().refusal()
+    }
+
+    /// Says that somebody in this process writes again what a failover lost: after each change no connection is used before
+    /// [`Self::mended`] says so.
+    pub fn mends(&self) {
+        self.repairs.send_modify(|repairs| repairs.begun = true);
+    }
+
+    /// How often the database has become another one since [`Self::mends`].
+    pub fn changes(&self) -> u64 {
+        self.repairs.borrow().changes
+    }
+
+    /// Says that what these changes lost is written again, or that nobody is to wait for it any longer.
+    pub fn mended(&self, changes: u64) {
+        self.repairs.send_modify(|repairs| repairs.done = repairs.done.max(changes));
+    }
+
+    /// Waits until what was lost is written again.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is taken.
+    pub async fn until_mended(&self) {
+        let _ = self.repairs.subscribe().wait_for(|repairs| repairs.done >= repairs.changes).await;
     }
 
     /// The lineage of the database now, in words. None where it has none.
@@ -210,6 +230,9 @@ impl Lineages {
             }
             before => {
                 let changed = before.as_ref().map(|_| now);
+                if changed.is_some() {
+                    self.repairs.send_modify(|repairs| repairs.changes += u64::from(repairs.begun));
+                }
                 let turns = current.changed.is_some_and(|changed| changed.elapsed() < IN_TURN);
                 if turns && current.before.as_ref() == Some(&lineage) {
                     tracing::warn!(
@@ -315,15 +338,24 @@ mod tests {
         assert!(lineages.admit(Server::Writer(Some(timeline(1))), Takes::Writers).is_err());
     }
 
-    #[test]
-    fn a_standby_is_gone_where_one_commit_waits_for_it_from_one_question_to_the_next() {
+    #[tokio::test]
+    async fn a_change_is_waited_for_until_what_it_lost_is_written_again_where_somebody_writes_it() {
         let lineages = Lineages::default();
-        let found = |commits: &[&str]| {
-            lineages.wait_for_standby(commits.iter().map(|&commit| commit.to_owned()).collect());
-            lineages.waits_for_standby().is_some()
-        };
-        assert!(!found(&["1 a"]) && !found(&["1 b", "2 a"]) && found(&["2 a"]) && !found(&[]) && !found(&["2 a"]));
-        assert!(found(&["none"]) && !found(&[]));
+        let promoted = |to| lineages.admit(Server::Writer(Some(timeline(to))), Takes::Writers).unwrap();
+        let is_open = || futures_util::FutureExt::now_or_never(lineages.until_mended()).is_some();
+        promoted(1);
+        promoted(2);
+        assert!(is_open());
+        lineages.mends();
+        assert!(is_open());
+        promoted(3);
+        let first = lineages.changes();
+        promoted(4);
+        assert!(!is_open());
+        lineages.mended(first);
+        assert!(!is_open(), "the second change was not mended");
+        lineages.mended(lineages.changes());
+        assert!(is_open());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod lineage;
 mod lineages;
 mod server;
+mod standby;
 
 pub use lineage::{Lineage, Seen};
 pub(crate) use lineages::Takes;

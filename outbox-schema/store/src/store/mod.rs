@@ -5,6 +5,7 @@
 pub(crate) mod claim;
 pub mod due;
 mod error;
+pub mod failover;
 mod header;
 pub(crate) mod headers;
 pub(crate) mod lossy;

@@ -6,6 +6,7 @@ pub mod claims;
 pub mod defaults;
 pub mod destinations;
 pub mod due;
+pub mod failovers;
 pub mod halting;
 pub mod locks;
 pub mod marks;

@@ -1,8 +1,8 @@
 //! Every store does the same: each behaviour, a test on every database.
 
 use outbox_tests::conformance::store::{
-    Dialect, claims, defaults, destinations, due, halting, locks, marks, odd_rows, on, ordering, outcomes, settling,
-    terms, unknown,
+    Dialect, claims, defaults, destinations, due, failovers, halting, locks, marks, odd_rows, on, ordering, outcomes,
+    settling, terms, unknown,
 };
 
 /// Makes a module of each behaviour, and in it a test for each database: a failure names its database.
@@ -47,6 +47,13 @@ on_every_database! {
         a_term_that_never_ended_is_logged_as_lost_by_the_next,
         a_term_that_begins_says_from_which_epoch_on_claims_are_left,
         no_claim_of_an_older_term_appears_once_a_newer_one_has_begun,
+    ],
+    failovers: [
+        a_claim_that_a_failover_lost_is_made_again_and_its_marks_count,
+        a_row_that_another_claim_has_is_not_claimed_again,
+        no_claim_is_made_again_once_a_term_has_begun_since_the_failover,
+        a_row_that_is_gone_or_is_another_messages_is_told_from_one_that_moved_on,
+        what_a_failover_lost_is_listed_once_and_under_no_message,
     ],
     destinations: [
         rows_that_are_put_aside_come_back_one_after_the_other,

@@ -1,16 +1,19 @@
 //! The outbox database fails over to a standby; PostgreSQL, with Redis for the lease.
 
+use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 use outbox_tests::eventually;
 use outbox_tests::faults::{CHANGES, Figures, LATENCY, REPLICAS, Run, Setup, repeat};
 use outbox_tests::fleet::{Fleet, PATIENCE, Poller, Settings};
+use outbox_tests::invariants;
 use outbox_tests::proxy::{Passage, Proxy};
 use outbox_tests::servers::{self, Postgres, TestDatabase};
 use outbox_tests::stage::Stage;
 
 use super::IN_FLIGHT;
 use crate::listener::readiness::get;
+use crate::program::{HTTP, Program};
 
 /// Pollers change meanwhile too, where they should.
 const TERM: Duration = Duration::from_secs(2);
@@ -246,6 +249,115 @@ async fn what_was_sent_before_a_failover_is_known_after_it_where_claims_wait_for
             figures.count(format!("sent twice, at most once: {at_most_once}"), report.repeats);
             assert!(!at_most_once || report.repeats == 0, "{:?}", report.twice);
         }
+    })
+    .await;
+}
+
+/// A primary and a standby that follows it, until `replication` says otherwise.
+struct Pair {
+    primary: Postgres,
+    standby: Postgres,
+    proxy: Proxy,
+    replication: Proxy,
+}
+
+impl Pair {
+    /// A primary that waits for no standby, and a fleet on it that has so many messages to send.
+    async fn with_fleet(at_most_once: bool, messages: usize) -> (Self, Run) {
+        let primary = Postgres::start().await;
+        let (proxy, replication) = (Proxy::to(primary.port()), Proxy::to(primary.port()));
+        let setup = setup(behind(&proxy, &primary).await, 16).await;
+        let mut run = Run::begin(setup, |settings| Settings { at_most_once, ..settings }).await;
+        let standby = Postgres::standby_of(replication.port()).await;
+        run.stage.application.insert(messages, "/hook").await;
+        (Self { primary, standby, proxy, replication }, run)
+    }
+
+    /// The standby gets nothing any more.
+    async fn lags(&self) {
+        self.primary.followed().await;
+        self.replication.set(Passage::Hole);
+    }
+
+    /// The primary dies, and the standby takes its place.
+    async fn fails_over(&mut self) -> Instant {
+        self.primary.kill().await;
+        self.replication.cut();
+        self.standby.promote().await;
+        self.proxy.lead_to(self.standby.port());
+        self.proxy.cut();
+        Instant::now()
+    }
+}
+
+/// So many deliveries are marked while the standby gets nothing.
+const LOST_MARKS: usize = 300;
+
+/// Waits until so many more deliveries have arrived.
+async fn delivers(run: &Run, more: usize) {
+    let enough = run.stage.receiver.count() + more;
+    let delivered = async || (run.stage.receiver.count() >= enough).then_some(());
+    eventually("deliveries go on while the standby lags", PATIENCE, delivered).await;
+}
+
+#[tokio::test]
+async fn a_poller_that_lives_writes_again_what_the_standby_lacks() {
+    repeat("a standby promoted that lacks the last claims and marks, nothing replicated", async |_, figures| {
+        for at_most_once in [false, true] {
+            let (mut pair, mut run) = Pair::with_fleet(at_most_once, 2_000).await;
+            let poller = run.poller_at_work().await;
+            pair.lags().await;
+            delivers(&run, LOST_MARKS).await;
+            run.strikes(&poller);
+            let failed_over = pair.fails_over().await;
+            goes_on(&mut run, &poller, failed_over, figures).await;
+            let mended = run.fleet.lines(poller.place, "failover.mended");
+            let marked_again = mended.iter().filter_map(|line| line["marked_again"].as_u64()).sum::<u64>();
+            assert!(marked_again >= LOST_MARKS as u64 / 2, "{mended:?}");
+            figures.count("marks written again", usize::try_from(marked_again).unwrap());
+            run.stage.settled().await;
+            run.fleet.stop_all().await;
+            let report = run.stage.check(&run.fleet).await;
+            report.assert_all_delivered(run.stage.application.committed.len());
+            figures.assert_no_duplicates(&report);
+        }
+    })
+    .await;
+}
+
+/// What was sent and is gone is not sent again, and marks no other message that has its id.
+#[tokio::test]
+async fn messages_that_went_out_and_are_gone_are_listed_and_no_others() {
+    repeat("a standby promoted that lacks the last messages", async |_, figures| {
+        let (mut pair, mut run) = Pair::with_fleet(false, 200).await;
+        let poller = run.poller_at_work().await;
+        run.stage.settled().await;
+        pair.lags().await;
+        let kept = run.stage.application.committed.clone();
+        run.stage.application.insert(2_000, "/hook").await;
+        let gone: HashSet<_> = run.stage.application.committed.difference(&kept).cloned().collect();
+        delivers(&run, LOST_MARKS).await;
+        run.strikes(&poller);
+        let failed_over = pair.fails_over().await;
+        // Others get the ids of those that are gone.
+        run.stage.application.insert(2_000, "/hook").await;
+        goes_on(&mut run, &poller, failed_over, figures).await;
+        run.stage.settled().await;
+        let mut accounts = run.stage.accounts(Some(&run.fleet)).await;
+        let went_out: BTreeSet<_> =
+            accounts.requests.iter().map(|request| request.key.clone()).filter(|key| gone.contains(key)).collect();
+        assert!(went_out.len() >= LOST_MARKS, "{}", went_out.len());
+        let shown = Program::new(&run.stage.database.url, HTTP).run(&["failover", "show", "--json"]).await.json();
+        let messages = shown.as_array().unwrap().iter().flat_map(|failover| failover["messages"].as_array().unwrap());
+        let listed: Vec<_> = messages.map(|lost| lost["idempotency_key"].as_str().unwrap().to_owned()).collect();
+        let each_once: BTreeSet<_> = listed.iter().cloned().collect();
+        assert_eq!((each_once.len(), &each_once), (listed.len(), &went_out));
+        figures.count("messages that went out and are gone, all listed", listed.len());
+        accounts.committed.retain(|key| !gone.contains(key));
+        accounts.requests.retain(|request| !gone.contains(&request.key));
+        let breaches = invariants::breaches(&accounts);
+        assert!(breaches.is_empty(), "{breaches:?}");
+        run.fleet.stop_all().await;
     })
     .await;
 }
