@@ -22,6 +22,8 @@ pub enum Point {
     Renew,
     /// An alert is claimed, and nothing is posted yet.
     AlertClaimed,
+    /// The database has failed over, and nothing is written again yet.
+    Mend,
 }
 
 impl Point {
@@ -34,6 +36,7 @@ impl Point {
             Self::BeforeMark => "before-mark",
             Self::Renew => "renew",
             Self::AlertClaimed => "alert-claimed",
+            Self::Mend => "mend",
         }
     }
 }

@@ -134,15 +134,19 @@ impl Tables {
         let copy = "INSERT INTO kept_claim (epoch, holder, message_ids, written_ms) VALUES (NEW.epoch, NEW.holder, ";
         let row = "CREATE TRIGGER keep_claim AFTER INSERT ON outbox_claim FOR EACH ROW";
         // A claim that is born closed was made before a failover that lost it.
-        let written = "CASE WHEN NEW.gate_closed_at IS NULL THEN clock_timestamp() ELSE NEW.claimed_at END";
+        let written = |now| format!("CASE WHEN NEW.gate_closed_at IS NULL THEN {now} ELSE NEW.claimed_at END");
         let trigger = match &self.database {
             Database::Postgres(_) => format!(
                 "CREATE FUNCTION keep_claim() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
                  {copy} array_to_json(NEW.message_ids), floor(1000 * extract(epoch FROM {written}))); \
                  RETURN NULL; END $$; \
-                 {row} EXECUTE FUNCTION keep_claim()"
+                 {row} EXECUTE FUNCTION keep_claim()",
+                written = written("clock_timestamp()")
             ),
-            Database::MySql(_) => format!("{row} {copy} NEW.message_ids, floor(1000 * unix_timestamp(sysdate(3))))"),
+            Database::MySql(_) => {
+                let written = written("sysdate(3)");
+                format!("{row} {copy} NEW.message_ids, floor(1000 * unix_timestamp({written})))")
+            }
             // In days since the noon of long ago.
             Database::Sqlite(_) => {
                 format!("{row} BEGIN {copy} NEW.message_ids, round(86400000 * (julianday('now') - 2440587.5))); END")

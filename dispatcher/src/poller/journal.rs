@@ -208,6 +208,11 @@ impl Journal {
         to_mend
     }
 
+    /// Whether this process has claimed nothing lately.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state.lock().entries.is_empty()
+    }
+
     /// Waits until messages are to be listed that a failover lost.
     ///
     /// # Cancel safety
@@ -218,9 +223,14 @@ impl Journal {
         }
     }
 
-    /// Takes the messages that went out and are gone, and are not listed yet.
-    pub(crate) fn take_lost(&self) -> Vec<LostMessage> {
-        std::mem::take(&mut self.state.lock().lost)
+    /// The messages that went out and are gone, and are not listed yet.
+    pub(crate) fn lost_messages(&self) -> Vec<LostMessage> {
+        self.state.lock().lost.clone()
+    }
+
+    /// Says that so many of them are listed now.
+    pub(crate) fn listed(&self, messages: usize) {
+        self.state.lock().lost.drain(..messages);
     }
 }
 
@@ -480,13 +490,17 @@ mod tests {
         journal.marked(vec![delivered(claim, 0), mark(claim, 1)], &[]);
         assert!(journal.without_lost(&[delivered(claim, 2)]).is_none());
         assert!(found(&journal, Found::Gone).marks.is_empty());
-        let keys = |lost: Vec<LostMessage>| lost.into_iter().map(|lost| lost.idempotency_key).collect::<Vec<_>>();
-        assert_eq!(keys(journal.take_lost()), ["0"], "what was not sent is not lost");
+        let keys = || {
+            let lost = journal.lost_messages();
+            journal.listed(lost.len());
+            lost.into_iter().map(|lost| lost.idempotency_key).collect::<Vec<_>>()
+        };
+        assert_eq!(keys(), ["0"], "what was not sent is not lost");
         let late = [delivered(claim, 2), mark(claim, 3)];
         assert!(journal.without_lost(&late).is_some_and(|known| known.is_empty()));
-        assert_eq!(keys(journal.take_lost()), ["2"]);
+        assert_eq!(keys(), ["2"]);
         journal.marked(late.to_vec(), &[]);
-        assert!(found(&journal, Found::Gone).marks.is_empty() && journal.take_lost().is_empty());
+        assert!(found(&journal, Found::Gone).marks.is_empty() && keys().is_empty());
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_store::store::failover::{FailoverEntry, LostMessage, restore, tell};
+use outbox_store::store::failover::{FailoverEntry, awaited, restore, tell};
 use outbox_store::{Database, Lineages, Mark, Shard, StoreError};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::backoff::Backoff;
+use crate::fault_point::{self, Point};
 use crate::metrics::Metrics;
 use crate::poller::journal::{Journal, ToMend};
 
@@ -17,6 +18,9 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(5);
 
 /// How long it is tried altogether. After `LIMIT` a later term may have sent the rows.
 const GIVEN_UP: Duration = Duration::from_secs(30);
+
+/// How long a replica waits at most before it looks again whether others have written.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// How many rows one transaction asks for, and one group of marks has.
 const GROUP: usize = 1_024;
@@ -38,42 +42,69 @@ pub struct Mender {
     pub lease_ttl: Duration,
 }
 
+/// Nobody waits for what is not written any more.
+impl Drop for Mender {
+    fn drop(&mut self) {
+        self.lineages.mends_no_more();
+    }
+}
+
 impl Mender {
     /// Mends after each failover, and lists the messages that one lost, also those whose answer comes later.
     pub async fn follow(self) {
         self.lineages.mends();
         let mut same = self.lineages.watch();
+        let mut late = Uuid::new_v4();
         loop {
-            let marked_again = tokio::select! {
+            tokio::select! {
                 () = same.changed() => self.mend().await,
-                () = self.journal.lost() => 0,
-            };
-            self.tell(marked_again).await;
+                () = self.journal.lost() => match self.tell(late, 0).await {
+                    Ok(()) => late = Uuid::new_v4(),
+                    Err(error) => {
+                        tracing::warn!(%error, "failover.not_listed");
+                        tokio::time::sleep(LIMIT).await;
+                    }
+                },
+            }
         }
     }
 
-    /// Writes claims and marks again. Returns how many marks.
-    async fn mend(&self) -> usize {
-        let (began, changes) = (Instant::now(), self.lineages.changes());
+    /// Writes claims and marks again, and tells of it. Whoever claims waits for that, and for other replicas that polled lately.
+    async fn mend(&self) {
+        let (began, changes, entry) = (Instant::now(), self.lineages.changes(), Uuid::new_v4());
         let mut backoff = Backoff::new();
-        let mut marked = 0;
+        let (mut marked, mut is_written) = (0, false);
         while began.elapsed() < GIVEN_UP {
-            match tokio::time::timeout(LIMIT, self.mend_once(&mut marked)).await {
-                Ok(Ok(())) => break,
+            let mending = async {
+                if !is_written {
+                    self.mend_once(&mut marked).await?;
+                    if !self.journal.is_empty() {
+                        self.tell(entry, marked).await?;
+                    }
+                    is_written = true;
+                }
+                awaited(&self.database, Shard::default(), &self.instance, &self.change()).await
+            };
+            match tokio::time::timeout(LIMIT, mending).await {
+                Ok(Ok(others)) if others.is_empty() => break,
+                Ok(Ok(_)) => {}
                 Ok(Err(error)) => tracing::warn!(%error, "failover.not_mended"),
                 Err(_) => tracing::warn!(limit = ?LIMIT, "failover.not_mended"),
             }
             if began.elapsed() >= LIMIT {
                 self.lineages.mended(changes);
+                if is_written {
+                    break;
+                }
             }
-            tokio::time::sleep(backoff.next()).await;
+            tokio::time::sleep(backoff.next().min(AGAIN)).await;
         }
         self.lineages.mended(changes);
-        marked
     }
 
     /// The same, once. A row that was marked more than once in the last seconds is written step by step.
     async fn mend_once(&self, marked: &mut usize) -> Result<(), StoreError> {
+        fault_point::reach(Point::Mend).await;
         loop {
             let before = *marked;
             let mut behind = false;
@@ -123,31 +154,20 @@ impl Mender {
         Ok(marked)
     }
 
-    /// Writes an entry of the audit for what was found, and lists the messages that went out and are gone.
-    async fn tell(&self, marked_again: usize) {
-        let lost = self.journal.take_lost();
-        if lost.is_empty() && marked_again == 0 {
-            return;
-        }
-        let (change, _) = self.lineages.last_change().unwrap_or_default();
-        let change = format!("the database failed over {change}");
-        tracing::warn!(change, marked_again, lost = lost.len(), "failover.mended");
+    /// Writes an entry of the audit for what was found, and lists the messages that went out and are gone. Repeated under the same
+    /// id it is written once.
+    async fn tell(&self, id: Uuid, marked_again: usize) -> Result<(), StoreError> {
+        let (lost, change) = (self.journal.lost_messages(), self.change());
+        let entry = FailoverEntry { entry: id, change: &change, who: &self.instance, marked_again, lost: lost.len() };
+        tell(&self.database, &entry, &lost).await?;
+        self.journal.listed(lost.len());
         self.metrics.lost_in_failover(lost.len() as u64);
-        let entry = FailoverEntry {
-            entry: Uuid::new_v4().to_string(),
-            change: &change,
-            who: &self.instance,
-            marked_again,
-            lost: lost.len(),
-        };
-        self.write(&entry, lost).await;
+        tracing::warn!(change, marked_again, lost = lost.len(), "failover.mended");
+        Ok(())
     }
 
-    async fn write(&self, entry: &FailoverEntry<'_>, lost: Vec<LostMessage>) {
-        let mut backoff = Backoff::new();
-        while let Err(error) = tell(&self.database, entry, &lost).await {
-            tracing::warn!(%error, messages = lost.len(), "failover.not_listed");
-            tokio::time::sleep(backoff.next()).await;
-        }
+    fn change(&self) -> String {
+        let (change, _) = self.lineages.last_change().unwrap_or_default();
+        format!("the database failed over {change}")
     }
 }

@@ -9,6 +9,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, MySqlConnection, mysql::My
 use super::binaries::{Program, companion, quoted};
 use super::server::{Commands, Kind, Server};
 use super::{TestDatabase, fresh_name};
+use crate::eventually::PATIENCE;
 
 /// A MariaDB or MySQL server.
 pub type MariaDb = Server<MariaDbKind>;
@@ -68,6 +69,9 @@ impl Kind for MariaDbKind {
     }
 }
 
+/// What is written down, replicas get, and what they get they write down.
+const REPLICATES: &str = "--log-bin --binlog-format=ROW --log-slave-updates=ON";
+
 /// Galera, as Debian's package galera-4 has it.
 const GALERA: &str = "/usr/lib/galera/libgalera_smm.so";
 
@@ -91,6 +95,49 @@ impl MariaDb {
         Self::start_with(cluster).await
     }
 
+    /// A server that others can follow. None where the server is MySQL, which follows in other words.
+    pub async fn primary() -> Option<Self> {
+        Self::start_with(format!("{REPLICATES} --server-id=1")).await
+    }
+
+    /// A replica of the primary that is reached at this port of 127.0.0.1, from its first transaction on.
+    pub async fn standby_of(port_of_primary: u16) -> Self {
+        let replica = Self::start_with(format!("{REPLICATES} --server-id=2 --read-only=ON")).await;
+        let replica = replica.expect("MariaDB follows MariaDB");
+        replica
+            .run(&format!(
+                "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {port_of_primary}, MASTER_USER = 'outbox', \
+                 MASTER_USE_GTID = slave_pos; START SLAVE"
+            ))
+            .await;
+        replica
+    }
+
+    /// Waits until this replica has all that was committed until now on `primary`.
+    pub async fn has_all_of(&self, primary: &Self) {
+        let position = primary.answer("SELECT @@gtid_binlog_pos").await;
+        let waited = format!("SELECT CAST(MASTER_GTID_WAIT('{position}', {}) AS CHAR)", PATIENCE.as_secs());
+        assert_eq!(self.answer(&waited).await, "0", "the replica does not follow");
+    }
+
+    /// Makes a replica the primary.
+    pub async fn promote(&self) {
+        self.run("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = OFF").await;
+    }
+
+    async fn run(&self, statements: &str) {
+        let mut connection = connect(self.port()).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(statements.to_owned())).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    }
+
+    async fn answer(&self, question: &str) -> String {
+        let mut connection = connect(self.port()).await.unwrap();
+        let answer = sqlx::query_scalar(AssertSqlSafe(question.to_owned())).fetch_one(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        answer
+    }
+
     async fn start_with(options: String) -> Option<Self> {
         if !is_mariadb(&PROGRAM.find(&[])) {
             return None;
@@ -104,9 +151,7 @@ impl MariaDb {
 
     /// Makes a database of this name.
     pub async fn create(&self, name: &str) {
-        let mut connection = connect(self.port()).await.unwrap();
-        sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut connection).await.unwrap();
-        connection.close().await.unwrap();
+        self.run(&format!("CREATE DATABASE {name}")).await;
     }
 
     /// A new, empty database, in which the user `outbox` may do anything and needs no password.

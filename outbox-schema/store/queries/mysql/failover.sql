@@ -1,8 +1,21 @@
+-- name: awaited
+-- Who polled in the ten seconds before the last that the log knows, was seen of late, and has told nothing of this change.
+SELECT DISTINCT r.id
+FROM (SELECT SUBSTRING_INDEX(holder, '.', 1) AS id, started_at, ended_at
+      FROM outbox_term_log WHERE shard = ?1 ORDER BY epoch DESC LIMIT 100) n
+JOIN outbox_replica r ON r.id = n.id
+WHERE r.id <> ?2
+  AND (n.ended_at IS NULL OR n.ended_at >= (
+      SELECT MAX(GREATEST(started_at, COALESCE(ended_at, started_at))) FROM outbox_term_log WHERE shard = ?1) - INTERVAL 10 SECOND)
+  AND r.seen_at >= (SELECT MAX(seen_at) FROM outbox_replica) - INTERVAL 75 SECOND
+  AND NOT EXISTS (SELECT 1 FROM (SELECT who, action, why FROM outbox_audit ORDER BY id DESC LIMIT 1000) a
+                  WHERE a.action = 'failover' AND a.who = r.id AND a.why = ?3)
+
 -- name: claim
 -- A claim that a failover lost, made again of what is left of it.
 INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at, settling_ms, settling_closed_ms, at_most_once,
                           gate_closed_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, UTC_TIMESTAMP(6) - INTERVAL ?7 * 1000 MICROSECOND, ?8, ?9, ?10, UTC_TIMESTAMP(6))
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?7 MICROSECOND, ?8, ?9, ?10, UTC_TIMESTAMP(6))
 
 -- name: claims
 -- The rows of all claims that stand.

@@ -1,9 +1,23 @@
+-- name: awaited
+-- Who polled in the ten seconds before the last that the log knows, was seen of late, and has told nothing of this change.
+WITH newest AS (
+    SELECT split_part(holder, '.', 1) AS id, started_at, ended_at
+    FROM outbox_term_log WHERE shard = $1::bigint ORDER BY epoch DESC LIMIT 100
+)
+SELECT DISTINCT r.id FROM newest n JOIN outbox_replica r ON r.id = n.id
+WHERE r.id <> $2
+  AND coalesce(n.ended_at, 'infinity') >= (SELECT max(greatest(started_at, ended_at)) FROM newest) - interval '10 seconds'
+  AND r.seen_at >= (SELECT max(seen_at) FROM outbox_replica) - interval '75 seconds'
+  AND NOT EXISTS (SELECT FROM (SELECT who, action, why FROM outbox_audit ORDER BY id DESC LIMIT 1000) a
+                  WHERE a.action = 'failover' AND a.who = r.id AND a.why = $3)
+
 -- name: claim
 -- A claim that a failover lost, made again of what is left of it.
 INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at, settling_ms, settling_closed_ms, at_most_once,
                           gate_closed_at)
 VALUES ($1::uuid, $2, $3, $4, ARRAY(SELECT json_array_elements_text($5::json)::bigint),
-        ARRAY(SELECT json_array_elements_text($6::json)::integer), clock_timestamp() - $7::bigint * interval '1 ms', $8, $9,
+        ARRAY(SELECT json_array_elements_text($6::json)::integer),
+        timestamptz '1970-01-01 00:00:00+00' + $7::bigint * interval '1 microsecond', $8, $9,
         ARRAY(SELECT json_array_elements_text($10::json)), clock_timestamp())
 
 -- name: claims

@@ -1,8 +1,21 @@
+-- name: awaited
+-- Who polled in the ten seconds before the last that the log knows, was seen of late, and has told nothing of this change.
+WITH newest AS (
+    SELECT substr(holder, 1, instr(holder, '.') - 1) AS id, started_at, ended_at
+    FROM outbox_term_log WHERE shard = ?1 ORDER BY epoch DESC LIMIT 100
+)
+SELECT DISTINCT r.id FROM newest n JOIN outbox_replica r ON r.id = n.id
+WHERE r.id <> ?2
+  AND (n.ended_at IS NULL OR n.ended_at >= (SELECT max(max(started_at, coalesce(ended_at, started_at))) FROM newest) - 10000)
+  AND r.seen_at >= (SELECT max(seen_at) FROM outbox_replica) - 75000
+  AND NOT EXISTS (SELECT 1 FROM (SELECT who, action, why FROM outbox_audit ORDER BY id DESC LIMIT 1000) a
+                  WHERE a.action = 'failover' AND a.who = r.id AND a.why = ?3)
+
 -- name: claim
 -- A claim that a failover lost, made again of what is left of it.
 INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at, settling_ms, settling_closed_ms, at_most_once,
                           gate_closed_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) - ?7, ?8, ?9, ?10,
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7 / 1000, ?8, ?9, ?10,
         CAST(round(unixepoch('subsec') * 1000) AS INTEGER))
 
 -- name: claims

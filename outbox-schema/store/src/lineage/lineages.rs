@@ -141,6 +141,11 @@ impl Lineages {
         self.repairs.send_modify(|repairs| repairs.begun = true);
     }
 
+    /// Says that nobody does so any more.
+    pub fn mends_no_more(&self) {
+        self.repairs.send_modify(|repairs| (repairs.begun, repairs.done) = (false, repairs.changes));
+    }
+
     /// How often the database has become another one since [`Self::mends`].
     pub fn changes(&self) -> u64 {
         self.repairs.borrow().changes

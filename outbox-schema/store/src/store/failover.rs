@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use outbox_schema::MessageId;
 use serde::Serialize;
+use uuid::Uuid;
 
 use crate::lineage;
-use crate::sql::{AnyConnection, AnyTransaction, Value};
+use crate::sql::{AnyConnection, AnyTransaction, Value, read};
 use crate::statement::Statement;
 use crate::store::lossy::Lossy;
 use crate::store::steps::failed;
@@ -17,6 +18,7 @@ use crate::{ClaimId, Database, Epoch, Holder, Revision, Shard, StoreError};
 const LOCK: Statement = statement!("failover/lock");
 const SERVED_BY: Statement = statement!("failover/served_by");
 const ROWS: Statement = statement!("failover/rows");
+const AWAITED: Statement = statement!("failover/awaited");
 const CLAIMS: Statement = statement!("failover/claims");
 const CLAIM: Statement = statement!("failover/claim");
 const TOLD: Statement = statement!("failover/told");
@@ -83,6 +85,8 @@ pub async fn restore(database: &Database, shard: Shard, claims: &[PastClaim]) ->
     connection.rows::<(i64,)>(&LOCK, &[shard.into()]).await.map_err(failed(WRITING))?;
     let is_late = has_begun(&mut connection, shard).await.map_err(failed(WRITING))?;
     let known = Known::read(&mut connection, shard, claims).await.map_err(failed(WRITING))?;
+    // So no claim seems to be made later than it was.
+    let clock = (connection.now_us().await.map_err(failed(WRITING))?, Instant::now());
     let mut found = Vec::new();
     for claim in claims {
         let rows: Vec<Found> = claim.rows.iter().map(|row| known.found(row)).collect();
@@ -92,7 +96,7 @@ pub async fn restore(database: &Database, shard: Shard, claims: &[PastClaim]) ->
             });
             let lost: Vec<&PastRow> = lost.map(|(row, _)| row).collect();
             if !lost.is_empty() {
-                make(&mut connection, shard, claim, &lost).await?;
+                make(&mut connection, shard, claim, &lost, clock).await?;
             }
         }
         found.push(rows);
@@ -161,7 +165,9 @@ async fn make(
     shard: Shard,
     claim: &PastClaim,
     rows: &[&PastRow],
+    (now_us, now): (i64, Instant),
 ) -> Result<(), StoreError> {
+    let age = i64::try_from(now.saturating_duration_since(claim.made).as_micros()).unwrap_or(i64::MAX);
     let (ids, revisions): (Vec<_>, Vec<_>) = rows.iter().map(|row| (row.id.0, row.revision.0)).unzip();
     let (ids, revisions) = (as_json(WRITING, &ids)?, as_json(WRITING, &revisions)?);
     let (id, at_most_once) = (claim.claim.0.to_string(), as_json(WRITING, &claim.at_most_once)?);
@@ -172,7 +178,7 @@ async fn make(
         claim.holder.as_str().into(),
         (&ids).into(),
         (&revisions).into(),
-        millis_i64(claim.made.elapsed()).into(),
+        now_us.saturating_sub(age).into(),
         millis_i64(claim.settling).into(),
         millis_i64(claim.settling_closed).into(),
         (&at_most_once).into(),
@@ -203,7 +209,7 @@ pub struct LostMessage {
 #[derive(Debug, Clone, Serialize)]
 pub struct FailoverEntry<'a> {
     /// A random id of this entry: written under the same one again, it is written once.
-    pub entry: String,
+    pub entry: Uuid,
     /// From which lineage to which.
     #[serde(skip)]
     pub change: &'a str,
@@ -216,12 +222,21 @@ pub struct FailoverEntry<'a> {
     pub lost: usize,
 }
 
+/// The replicas, but for this one, that polled within ten seconds before the database failed over, live, and have not told yet of this
+/// `change`. Where replicas of before die with the database, nothing says so at once.
+pub async fn awaited(database: &Database, shard: Shard, this: &str, change: &str) -> Result<Vec<String>, StoreError> {
+    let values = [shard.into(), this.into(), change.into()];
+    let awaited: Vec<(String,)> = read(database, &AWAITED, &values).await.map_err(failed(TELLING))?;
+    Ok(awaited.into_iter().map(|(replica,)| replica).collect())
+}
+
 /// Writes an entry of the audit, and one below it for each lost message.
 pub async fn tell(database: &Database, entry: &FailoverEntry<'_>, lost: &[LostMessage]) -> Result<(), StoreError> {
     let details = as_json(TELLING, entry)?;
     let mut transaction = AnyTransaction::to_write(database).await.map_err(failed(TELLING))?;
     let mut connection = transaction.connection();
-    let told: Vec<(i64,)> = connection.rows(&TOLD, &[(&entry.entry).into()]).await.map_err(failed(TELLING))?;
+    let told: Vec<(i64,)> =
+        connection.rows(&TOLD, &[(&entry.entry.to_string()).into()]).await.map_err(failed(TELLING))?;
     if told.is_empty() {
         let values = [entry.who.into(), entry.change.into(), Value::from(&details)];
         let whole = connection.inserted_id(&TELL, &values).await.map_err(failed(TELLING))?;

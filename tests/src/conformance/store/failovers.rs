@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use outbox_schema::MessageId;
-use outbox_store::store::failover::{FailoverEntry, Found, LostMessage, PastClaim, PastRow, restore, tell};
-use outbox_store::{ClaimId, Message, Revision, Shard, TermId};
+use outbox_store::store::failover::{FailoverEntry, Found, LostMessage, PastClaim, PastRow, awaited, restore, tell};
+use outbox_store::{ClaimId, Epoch, Holder, Message, Revision, Shard, TermId};
 use uuid::Uuid;
 
 use super::{Dialect, Outbox, delivered, http};
@@ -120,8 +120,7 @@ pub async fn what_a_failover_lost_is_listed_once_and_under_no_message(outbox: &O
         outcome: "delivered",
         status_code: Some(204),
     };
-    let entry = Uuid::new_v4().to_string();
-    let entry = FailoverEntry { entry, change: "from a to b", who: "r1", marked_again: 3, lost: 2 };
+    let entry = FailoverEntry { entry: Uuid::new_v4(), change: "from a to b", who: "r1", marked_again: 3, lost: 2 };
     for _ in 0..2 {
         tell(outbox.database(), &entry, &[lost.clone(), LostMessage { status_code: None, ..lost.clone() }])
             .await
@@ -140,4 +139,28 @@ pub async fn what_a_failover_lost_is_listed_once_and_under_no_message(outbox: &O
     assert_eq!(details[1]["idempotency_key"], "order-4711 \"é\"");
     assert!(details[1]["sent_at"].as_str().unwrap().starts_with("20") && details[1].get("sent_ms_ago").is_none());
     assert_eq!((&details[1]["status_code"], &details[2]["status_code"]), (&204.into(), &serde_json::Value::Null));
+}
+
+/// Two polled of late and live: each waits until the other has written what it knows.
+pub async fn who_polled_lately_is_awaited_until_it_has_told(outbox: &Outbox) {
+    const CHANGE: &str = "from a to b";
+    for replica in ["long-ago", "dead", "r2", "r1"] {
+        let holder = Holder::new(replica, "1");
+        outbox.store.begin_term(Shard(0), &holder, Epoch(0)).await.unwrap();
+        if replica != "dead" {
+            let (columns, now) = ("id, name, version, schema_version, started_at, seen_at", outbox.moment(0));
+            let values = format!("'{replica}', 'a', '1', 1, {now}, {now}");
+            outbox.execute(&format!("INSERT INTO outbox_replica ({columns}) VALUES ({values})")).await;
+        }
+        if replica == "long-ago" {
+            outbox.term(&[http()]).await;
+            let past = outbox.moment(-60_000);
+            outbox.execute(&format!("UPDATE outbox_term_log SET started_at = {past}, ended_at = {past}")).await;
+        }
+    }
+    let awaited = async |by| awaited(outbox.database(), Shard(0), by, CHANGE).await.unwrap();
+    assert_eq!((awaited("r1").await, awaited("r2").await), (vec!["r2".to_owned()], vec!["r1".to_owned()]));
+    let entry = FailoverEntry { entry: Uuid::new_v4(), change: CHANGE, who: "r2", marked_again: 0, lost: 0 };
+    tell(outbox.database(), &entry, &[]).await.unwrap();
+    assert_eq!((awaited("r1").await, awaited("r2").await), (vec![], vec!["r1".to_owned()]));
 }

@@ -54,6 +54,7 @@ on_every_database! {
         no_claim_is_made_again_once_a_term_has_begun_since_the_failover,
         a_row_that_is_gone_or_is_another_messages_is_told_from_one_that_moved_on,
         what_a_failover_lost_is_listed_once_and_under_no_message,
+        who_polled_lately_is_awaited_until_it_has_told,
     ],
     destinations: [
         rows_that_are_put_aside_come_back_one_after_the_other,
