@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
+use outbox_config::campaign_interval;
 use outbox_dispatcher::fault_point::Point;
 use outbox_tests::conformance::store::Dialect;
 use outbox_tests::eventually;
@@ -288,7 +289,9 @@ impl Copy {
 struct Pair {
     primary: Copy,
     standby: Copy,
+    /// How the application and this test come to it, and how replicas do.
     proxy: Proxy,
+    of_replicas: Proxy,
     replication: Proxy,
 }
 
@@ -300,20 +303,21 @@ impl Pair {
             Dialect::MySql => Copy::MariaDb(MariaDb::primary().await?),
             Dialect::Sqlite => return None,
         };
-        let (proxy, replication) = (Proxy::to(primary.port()), Proxy::to(primary.port()));
+        let [proxy, of_replicas, replication] = [(); 3].map(|()| Proxy::to(primary.port()));
         let TestDatabase { url, name } = match &primary {
             Copy::Postgres(server) => server.database().await,
             Copy::MariaDb(server) => server.database().await,
         };
         let database = TestDatabase { url: proxy.before(&url), name };
         let setup = Setup { fault_points: true, ..setup(database, 16).await };
-        let mut run = Run::begin(setup, |settings| Settings { at_most_once, ..settings }).await;
+        let database = of_replicas.before(&url);
+        let mut run = Run::begin(setup, |settings| Settings { database, at_most_once, ..settings }).await;
         let standby = match &primary {
             Copy::Postgres(_) => Copy::Postgres(Postgres::standby_of(replication.port()).await),
             Copy::MariaDb(_) => Copy::MariaDb(MariaDb::standby_of(replication.port()).await),
         };
         run.stage.application.insert(messages, "/hook").await;
-        Some((Self { primary, standby, proxy, replication }, run))
+        Some((Self { primary, standby, proxy, of_replicas, replication }, run))
     }
 
     /// The standby gets nothing any more.
@@ -330,10 +334,18 @@ impl Pair {
     async fn fails_over(&self) -> Instant {
         self.primary.kill().await;
         self.replication.cut();
-        self.standby.promote().await;
-        self.proxy.lead_to(self.standby.port());
-        self.proxy.cut();
+        self.takes_its_place().await;
+        self.of_replicas.cut();
         Instant::now()
+    }
+
+    /// The standby is the primary. Connections of replicas stay where they are.
+    async fn takes_its_place(&self) {
+        self.standby.promote().await;
+        for proxy in [&self.proxy, &self.of_replicas] {
+            proxy.lead_to(self.standby.port());
+        }
+        self.proxy.cut();
     }
 }
 
@@ -368,6 +380,39 @@ async fn a_poller_that_lives_writes_again_what_the_standby_lacks() {
             report.assert_all_delivered(run.stage.application.committed.len());
             figures.assert_no_duplicates(&report);
         }
+    })
+    .await;
+}
+
+/// As where the host of the primary is gone without a word: connections stay, and nothing comes.
+#[tokio::test]
+async fn a_primary_that_falls_silent_is_left_in_time_and_nothing_is_sent_twice() {
+    repeat("the primary falls silent, a standby is promoted, nothing replicated", async |_, figures| {
+        let (pair, mut run) = Pair::with_fleet(Dialect::Postgres, true, 2_000).await.unwrap();
+        let Copy::Postgres(primary) = &pair.primary else { unreachable!("it is PostgreSQL") };
+        let poller = run.poller_at_work().await;
+        pair.lags().await;
+        run.strikes(&poller);
+        primary.freeze();
+        let silent = Instant::now();
+        pair.takes_its_place().await;
+        let ttl = run.fleet.settings().ttl;
+        let bound = ttl + campaign_interval(ttl) + Duration::from_secs(5);
+        run.successor(&poller).await;
+        run.stage.application.insert(run.in_flight(), "/hook").await;
+        let again =
+            async || run.stage.receiver.requests().into_iter().rfind(|request| request.arrived > silent + LATENCY);
+        let next = eventually("deliveries go on", PATIENCE, again).await.arrived - silent;
+        figures.bounded(
+            &format!("from the silence to the next delivery seen (bound {bound:.2?})"),
+            next,
+            bound,
+            run.lateness(),
+        );
+        run.stage.settled().await;
+        run.fleet.stop_all().await;
+        let report = run.stage.check(&run.fleet).await;
+        figures.assert_no_duplicates(&report);
     })
     .await;
 }
