@@ -107,7 +107,7 @@ fn in_words(failovers: &[Failover]) -> Page {
         page.line(format!("{} {who}: {why}", to_the_second(at)));
         page.line(match counts {
             Some(Counts { marked_again, lost }) => {
-                format!("  {marked_again} marks written again, {lost} messages went out and are gone")
+                format!("  marks written again: {marked_again}; messages that went out and are gone: {lost}")
             }
             None => "  this token may not see what was lost: it needs the right to read content".to_owned(),
         });

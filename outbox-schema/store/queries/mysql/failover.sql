@@ -3,7 +3,7 @@
 SELECT DISTINCT r.id
 FROM (SELECT SUBSTRING_INDEX(holder, '.', 1) AS id, started_at, ended_at
       FROM outbox_term_log WHERE shard = ?1 ORDER BY epoch DESC LIMIT 100) n
-JOIN outbox_replica r ON r.id = n.id
+STRAIGHT_JOIN outbox_replica r FORCE INDEX (PRIMARY) ON r.id = n.id
 WHERE r.id <> ?2
   AND (n.ended_at IS NULL OR n.ended_at >= (
       SELECT MAX(GREATEST(started_at, COALESCE(ended_at, started_at))) FROM outbox_term_log WHERE shard = ?1) - INTERVAL 10 SECOND)

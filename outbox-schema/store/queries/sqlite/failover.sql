@@ -42,7 +42,8 @@ INSERT INTO outbox_audit (who, action, why, details) VALUES (?1, 'failover', ?2,
 -- Without message_id: another message may have the id by now.
 INSERT INTO outbox_audit (who, action, part_of, details)
 SELECT ?1, 'failover', ?2, json_set(json_remove(lost.value, '$.sent_ms_ago'), '$.sent_at',
-           strftime('%Y-%m-%dT%H:%M:%fZ', unixepoch('subsec') - (lost.value ->> 'sent_ms_ago') / 1000.0, 'unixepoch'))
+           strftime('%Y-%m-%dT%H:%M:%fZ', (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) - (lost.value ->> 'sent_ms_ago')) / 1000.0,
+                    'unixepoch'))
 FROM json_each(?3) AS lost
 
 -- name: told
