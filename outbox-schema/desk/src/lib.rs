@@ -24,6 +24,7 @@ mod finding;
 mod halted;
 mod hazards;
 mod held_back;
+mod in_doubt;
 mod invalid_targets;
 mod lock_holders;
 mod message;
@@ -62,6 +63,7 @@ pub use figures::{ChannelFigures, FiguresFilter, FiguresPoint, FiguresSeries, LO
 pub use halted::{HaltedKey, HaltedKeyPage, HaltedVitals, KeyCursor};
 pub use hazards::{durability, hidden_system, prepared_transactions, strangers_may_create};
 pub use held_back::{HeldBack, Snapshot, held_back};
+pub use in_doubt::InDoubt;
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
 pub use lock_holders::lock_holders;
 pub use message_selection::{CountedGroups, MESSAGE_GROUPS, MessageGroup, MessageSelection, message_groups_within};

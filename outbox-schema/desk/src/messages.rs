@@ -14,10 +14,10 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use sqlx::FromRow;
 
-use super::Moment;
 use super::error::{DeskError, while_doing};
 use super::finding::{Known, few, said, said_if};
-use super::statements::{IDS_BELOW, IDS_BETWEEN, IDS_DEAD, IDS_PENDING, MESSAGES};
+use super::statements::{IDS_BELOW, IDS_BETWEEN, IDS_DEAD, IDS_IN_DOUBT, IDS_PENDING, MESSAGES};
+use super::{InDoubt, Moment};
 
 /// The most rows of one statement.
 const CHUNK: i64 = 10_000;
@@ -72,6 +72,14 @@ pub struct MessageFilter {
     /// A text within the last error, in any case of letters. No index tells it: a page looks at 100,000 rows at most.
     #[serde(default, deserialize_with = "said_if", skip_serializing_if = "Option::is_none")]
     pub error_contains: Option<String>,
+    /// The least number of attempts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts_from: Option<u32>,
+    /// Only messages that were ever in doubt, and so may have been delivered twice: `any`, or those of one term, by its epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "any"))]
+    #[cfg_attr(feature = "openapi", param(value_type = Option<String>, example = "any"))]
+    pub in_doubt: Option<InDoubt>,
     /// Only messages created at this moment or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "2h"))]
@@ -274,7 +282,11 @@ impl Rows {
     ) -> sqlx::Result<Self> {
         let below = after.map_or(i64::MAX, |id| id.0);
         let known = filter.known();
-        let named = match (known.few(connection).await?, filter.status) {
+        let mut named = known.few(connection).await?;
+        if let (None, Some(in_doubt)) = (&named, filter.in_doubt) {
+            named = few(connection.rows(&IDS_IN_DOUBT, &[in_doubt.as_number().into(), (FEW + 1).into()]).await?, FEW);
+        }
+        let named = match (named, filter.status) {
             (Some(ids), _) => Some(ids),
             (None, Some(Status::Pending)) => {
                 few(connection.rows_from_index(&IDS_PENDING, &[(FEW + 1).into()]).await?, FEW)
@@ -391,5 +403,7 @@ fn conditions<'a>(
     ];
     values.extend(known.values());
     values.push(filter.error_contains.as_deref().into());
+    values.push(Value::Number(filter.attempts_from.map(i64::from)));
+    values.push(Value::Number(filter.in_doubt.map(InDoubt::as_number)));
     values
 }

@@ -28,6 +28,7 @@ pub(super) const IDS_BY_TAG: Statement = statement!("desk/ids_by_tag");
 pub(super) const TAGS_ARE_LISTED: Statement = statement!("desk/tags_are_listed");
 pub(super) const IDS_BELOW: Statement = statement!("desk/ids_below");
 pub(super) const IDS_BETWEEN: Statement = statement!("desk/ids_between", "desk/message_conditions");
+pub(super) const IDS_IN_DOUBT: Statement = statement!("desk/ids_in_doubt");
 pub(super) const IDS_PENDING: Statement = statement!("desk/ids_pending");
 pub(super) const IDS_DEAD: Statement = statement!("desk/ids_dead");
 pub(super) const MESSAGES: Statement = statement!("desk/messages", "desk/message_conditions");

@@ -131,7 +131,8 @@ fn chosen_status(asked: &Fields) -> Option<Status> {
 }
 
 /// The fields that are folded up.
-const SELDOM: [&str; 7] = ["tags", "tenant", "ordering_key", "priority", "error_contains", "since", "until"];
+const SELDOM: [&str; 9] =
+    ["tags", "tenant", "ordering_key", "priority", "error_contains", "attempts_from", "in_doubt", "since", "until"];
 
 fn fields(asked: &Fields) -> Markup {
     let status = chosen_status(asked);
@@ -141,6 +142,8 @@ fn fields(asked: &Fields) -> Markup {
         (filter_text(asked, "ordering_key", "Ordering key", ""))
         (filter_choice(asked, "priority", "Priority", &[("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")]))
         (filter_text(asked, "error_contains", "Error contains", ""))
+        (filter_text(asked, "attempts_from", "Attempts, at least", "2"))
+        (filter_text(asked, "in_doubt", "In doubt, in the term", "any, or 17"))
         (filter_text(asked, "since", "Created since", TIMES))
         (filter_text(asked, "until", "Created until", "10m"))
     };

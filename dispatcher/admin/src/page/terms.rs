@@ -65,7 +65,7 @@ fn row(term: &TermEntry, replicas: &[ReplicaStatus]) -> Row {
         .number(count(term.claimed))
         .number(count(term.delivered))
         .number(count(term.failed))
-        .number(count(term.in_doubt))
+        .number(in_doubt(term))
 }
 
 /// All that is known of one term.
@@ -86,9 +86,18 @@ fn whole(term: &TermEntry, replicas: &[ReplicaStatus]) -> Markup {
         ("Failed", count(term.failed)),
         (
             "In doubt",
-            html! { (count(term.in_doubt)) span.hint { " sent, or perhaps sent, and without an answer on record" } },
+            html! { (in_doubt(term)) span.hint { " sent, or perhaps sent, and without an answer on record" } },
         ),
     ])
+}
+
+/// How many messages were in doubt, and a way to them.
+fn in_doubt(term: &TermEntry) -> Markup {
+    let number = count(term.in_doubt);
+    match term.in_doubt {
+        Some(1..) => html! { a href={ "/messages?in_doubt=" (term.epoch) } { (number) } },
+        Some(_) | None => number,
+    }
 }
 
 /// When a term ended, and why.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use outbox_desk::{MessageFilter, Moment};
+use outbox_desk::{InDoubt, MessageFilter, Moment};
 
 use crate::completions;
 use crate::known::KnownArgs;
@@ -30,6 +30,12 @@ pub(super) struct FilterArgs {
     /// Only with this text within the last error, in any case of letters.
     #[arg(long, value_name = "TEXT")]
     error_contains: Option<String>,
+    /// Only with so many attempts at least: `2..`.
+    #[arg(long, value_name = "N..", value_parser = least)]
+    attempts: Option<u32>,
+    /// Only what was ever in doubt, and so may have been delivered twice; with the epoch of a term, what was in it.
+    #[arg(long, value_name = "EPOCH", num_args = 0..=1, default_missing_value = "any", require_equals = true)]
+    in_doubt: Option<InDoubt>,
     /// Only created since then or later: how long ago (2h), or a time (2026-05-01T14:00:00Z).
     #[arg(long, value_name = "TIME")]
     since: Option<Moment>,
@@ -41,7 +47,7 @@ pub(super) struct FilterArgs {
 impl FilterArgs {
     /// The filter. A URL of a destination stands for its origin, as in messages.
     pub(super) fn into_filter(self, outbox: &OutboxAccess) -> Result<MessageFilter, Misuse> {
-        let Self { channel, destination, target, known, ordering_key, priority, error_contains, since, until } = self;
+        let Self { channel, destination, target, known, ordering_key, priority, error_contains, .. } = self;
         let tags = known.tags()?;
         let KnownArgs { key_prefix, tenant, .. } = known;
         let destination = destination.map(|name| outbox.destination(&name).unwrap_or(name));
@@ -56,8 +62,16 @@ impl FilterArgs {
             ordering_key,
             priority,
             error_contains,
-            since,
-            until,
+            attempts_from: self.attempts,
+            in_doubt: self.in_doubt,
+            since: self.since,
+            until: self.until,
         })
     }
+}
+
+/// The least number of a range without an end.
+fn least(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix("..").unwrap_or(text).parse();
+    number.map_err(|_| "it is a number of attempts, as `2..`".to_owned())
 }

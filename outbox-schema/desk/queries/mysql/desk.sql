@@ -440,7 +440,7 @@ FROM (SELECT id FROM outbox FORCE INDEX (PRIMARY) WHERE id < ? ORDER BY id DESC 
 -- Of the rows between two ids, those that a filter means, the newest first.
 SELECT o.id
 FROM outbox o FORCE INDEX (PRIMARY)
-WHERE o.id >= ?1 AND o.id < ?15
+WHERE o.id >= ?1 AND o.id < ?17
 
 -- name: ids_by_key
 -- What has a key that begins so, as long as it is little. A range would not do: a shorter text is filled up with spaces where texts are
@@ -455,6 +455,11 @@ SELECT message_id AS id FROM outbox_tag WHERE tag = ?1 LIMIT ?3
 -- name: ids_dead
 -- Dead letters, as long as they are few: to other rows their index holds NULL.
 SELECT id FROM outbox FORCE INDEX (outbox_dead) WHERE fingerprint > '' LIMIT ?
+
+-- name: ids_in_doubt
+-- What was ever in doubt, or was of one term, as long as that is little: attempts that are recorded are few.
+SELECT DISTINCT message_id AS id FROM outbox_attempt
+WHERE outcome = 'in_doubt' AND (?1 = 0 OR epoch = ?1) LIMIT ?2
 
 -- name: ids_pending
 -- What waits, as long as that is little: it lies together in an index of the poll.
@@ -547,6 +552,9 @@ FROM outbox WHERE id = ?
                           <> JSON_UNQUOTE(JSON_EXTRACT(?12, CONCAT('$.', JSON_QUOTE(tag.name)))), TRUE)))
   AND (?13 IS NULL OR COALESCE(o.tenant, o.destination) = ?13)
   AND (?14 IS NULL OR LOCATE(LOWER(?14), LOWER(o.last_error)) > 0)
+  AND (?15 IS NULL OR o.attempts >= ?15)
+  AND (?16 IS NULL OR EXISTS (
+           SELECT 1 FROM outbox_attempt a WHERE a.message_id = o.id AND a.outcome = 'in_doubt' AND (?16 = 0 OR a.epoch = ?16)))
 ORDER BY o.id DESC LIMIT ?9
 
 -- name: message_id

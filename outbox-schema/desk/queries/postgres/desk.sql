@@ -434,7 +434,7 @@ FROM (SELECT id FROM outbox WHERE id < $1 ORDER BY id DESC LIMIT $2) below
 -- Of the rows between two ids, those that a filter means, the newest first.
 SELECT o.id
 FROM outbox o
-WHERE o.id >= $1 AND o.id < $15
+WHERE o.id >= $1 AND o.id < $17
 
 -- name: ids_by_key
 -- What has a key that begins so, as long as it is little. The order makes it use the index.
@@ -449,6 +449,11 @@ SELECT id FROM tagged WHERE $1::text IS NOT NULL LIMIT $3
 -- name: ids_dead
 -- Dead letters, as long as they are few: their index holds nothing else. The order makes it use that.
 SELECT id FROM outbox WHERE status = 'DEAD' ORDER BY fingerprint, dead_at, id LIMIT $1
+
+-- name: ids_in_doubt
+-- What was ever in doubt, or was of one term, as long as that is little: attempts that are recorded are few.
+SELECT DISTINCT message_id AS id FROM outbox_attempt
+WHERE outcome = 'in_doubt' AND ($1::bigint = 0 OR epoch = $1) LIMIT $2
 
 -- name: ids_pending
 -- What waits, as long as that is little: the two indexes of the poll hold nothing else. The order makes it use them.
@@ -573,6 +578,9 @@ FROM outbox WHERE id = $1
   AND ($12::text IS NULL OR o.tags @> $12::jsonb)
   AND ($13::text IS NULL OR coalesce(o.tenant, o.destination) = $13)
   AND ($14::text IS NULL OR position(lower($14) IN lower(o.last_error)) > 0)
+  AND ($15::bigint IS NULL OR o.attempts >= $15)
+  AND ($16::bigint IS NULL OR EXISTS (
+           SELECT FROM outbox_attempt a WHERE a.message_id = o.id AND a.outcome = 'in_doubt' AND ($16 = 0 OR a.epoch = $16)))
 ORDER BY o.id DESC LIMIT $9
 
 -- name: message_id

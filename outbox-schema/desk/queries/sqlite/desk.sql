@@ -413,7 +413,7 @@ FROM (SELECT id FROM outbox WHERE id < ?1 ORDER BY id DESC LIMIT ?2) below
 -- Of the rows between two ids, those that a filter means, the newest first.
 SELECT o.id
 FROM outbox o
-WHERE o.id >= ?1 AND o.id < ?15
+WHERE o.id >= ?1 AND o.id < ?17
 
 -- name: ids_by_key
 -- What has a key that begins so, as long as it is little.
@@ -426,6 +426,11 @@ SELECT message_id AS id FROM outbox_tag WHERE tag = ?1 LIMIT ?3
 -- name: ids_dead
 -- Dead letters, as long as they are few: their index holds nothing else.
 SELECT id FROM outbox INDEXED BY outbox_dead WHERE status = 'DEAD' LIMIT ?1
+
+-- name: ids_in_doubt
+-- What was ever in doubt, or was of one term, as long as that is little: attempts that are recorded are few.
+SELECT DISTINCT message_id AS id FROM outbox_attempt
+WHERE outcome = 'in_doubt' AND (?1 = 0 OR epoch = ?1) LIMIT ?2
 
 -- name: ids_pending
 -- What waits, as long as that is little: the two indexes of the poll hold nothing else.
@@ -505,6 +510,9 @@ FROM outbox, clock WHERE id = ?1
   AND (?12 IS NULL OR NOT EXISTS (SELECT key, value FROM json_each(?12) EXCEPT SELECT key, value FROM json_each(o.tags)))
   AND (?13 IS NULL OR coalesce(o.tenant, o.destination) = ?13)
   AND (?14 IS NULL OR instr(lower(o.last_error), lower(?14)) > 0)
+  AND (?15 IS NULL OR o.attempts >= ?15)
+  AND (?16 IS NULL OR EXISTS (
+           SELECT 1 FROM outbox_attempt a WHERE a.message_id = o.id AND a.outcome = 'in_doubt' AND (?16 = 0 OR a.epoch = ?16)))
 ORDER BY o.id DESC LIMIT ?9
 
 -- name: message_id

@@ -1,6 +1,6 @@
 //! Finding messages by what a customer knows of them: target, beginning of the key, tags, tenant.
 
-use outbox_desk::{Author, DeadLetterFilter, Desk, MessageFilter, Pace, Selection};
+use outbox_desk::{Author, DeadLetterFilter, Desk, InDoubt, MessageFilter, Pace, Selection};
 use outbox_schema::{MessageId, NewMessage, Tags};
 use outbox_store::{Dialect, Status};
 use outbox_tests::changes::{Unfollowed, sent};
@@ -123,6 +123,42 @@ async fn messages_are_found_by_a_text_of_their_error_as_far_as_a_page_looks() {
             let rest = outbox.database.messages(&error("refused"), page.next, 100).await.unwrap();
             assert_eq!((rest.messages.len(), rest.next), (3, None));
         }
+    }
+}
+
+#[tokio::test]
+async fn what_may_have_been_delivered_twice_is_found_by_its_doubt_and_by_its_attempts() {
+    for outbox in outboxes::each().await {
+        some(&outbox).await;
+        outbox.sql("UPDATE outbox SET attempts = id").await;
+        for (message, epoch, outcome) in [(1, 7, "in_doubt"), (3, 7, "in_doubt"), (3, 9, "in_doubt"), (4, 7, "retry")] {
+            let columns = "message_id, number, epoch, holder, outcome";
+            let values = format!("{message}, 1, {epoch}, 'a.1', '{outcome}'");
+            outbox.sql(&format!("INSERT INTO outbox_attempt ({columns}) VALUES ({values})")).await;
+        }
+        let any = MessageFilter::default;
+        let in_doubt = |of: InDoubt| MessageFilter { in_doubt: Some(of), ..any() };
+        for (filter, expected) in [
+            (in_doubt(InDoubt::Any), vec![3, 1]),
+            (in_doubt(InDoubt::OfEpoch(9)), vec![3]),
+            (in_doubt(InDoubt::OfEpoch(8)), vec![]),
+            (MessageFilter { tags: tags("customer=7"), ..in_doubt(InDoubt::Any) }, vec![1]),
+            (MessageFilter { status: Some(Status::Success), ..in_doubt(InDoubt::Any) }, vec![]),
+            (MessageFilter { attempts_from: Some(5), ..any() }, vec![6, 5]),
+        ] {
+            assert_eq!(found(&outbox, &filter).await, expected, "{filter:?}");
+        }
+        let program = Program::new(&outbox.test.url, HTTP);
+        for (asked, expected) in
+            [(["--in-doubt", "--attempts=2.."], vec![3]), (["--in-doubt=7", "--attempts=1"], vec![3, 1])]
+        {
+            let listed = program.run(&[&["messages", "list", "--json"], &asked[..]].concat()).await.json();
+            let ids: Vec<_> =
+                listed["messages"].as_array().unwrap().iter().map(|one| one["id"].as_i64().unwrap()).collect();
+            assert_eq!(ids, expected, "{asked:?}");
+        }
+        let wrong = program.run(&["messages", "list", "--in-doubt=yes"]).await.misused();
+        assert!(wrong.contains("neither `any` nor the epoch of a term"), "{wrong}");
     }
 }
 
