@@ -33,9 +33,9 @@ def parsed(text: bytes | str):
 
 
 class Receiver:
-    """Records what comes, and answers 200."""
+    """Records what comes, and answers 200 after so many seconds."""
 
-    def __init__(self):
+    def __init__(self, answer_takes: float = 0):
         requests, lock = [], threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
@@ -46,6 +46,7 @@ class Receiver:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 with lock:
                     requests.append(Request(self.path, self.headers, body, at))
+                time.sleep(answer_takes)
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
