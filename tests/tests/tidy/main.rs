@@ -395,7 +395,8 @@ fn all_but_what_an_application_runs_asks_sqlite_for_now_in_one_way() {
 #[test]
 fn the_starter_for_spring_and_its_page_have_the_version_of_the_program() {
     let version = format!("<version>{}</version>", env!("CARGO_PKG_VERSION"));
-    for (file, times) in [("pom.xml", 1), ("starter/pom.xml", 1), ("starter-test/pom.xml", 1), ("README.md", 2)] {
+    let poms = ["pom.xml", "starter/pom.xml", "starter-test/pom.xml", "starter-boot3/pom.xml"].map(|pom| (pom, 1));
+    for (file, times) in poms.into_iter().chain([("README.md", 2)]) {
         let file = format!("guides/spring/{file}");
         assert_eq!(text(&file).matches(&version).count(), times, "{file} names {version}");
     }

@@ -18,27 +18,27 @@ import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
-import org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration;
-import org.springframework.boot.jdbc.autoconfigure.DataSourceAutoConfiguration;
-import org.springframework.boot.jdbc.autoconfigure.DataSourceTransactionManagerAutoConfiguration;
-import org.springframework.boot.jdbc.autoconfigure.JdbcTemplateAutoConfiguration;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
-import org.springframework.boot.transaction.autoconfigure.TransactionAutoConfiguration;
 import org.springframework.context.ApplicationContext;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import org.springframework.transaction.support.TransactionTemplate;
 
-/** On H2, with a procedure that stands for outbox_enqueue: public, so that H2 may call it. guides/run calls the real ones. */
+/**
+ * On H2, with a procedure that stands for outbox_enqueue: public, so that H2 may call it. guides/run calls the real ones.
+ * It runs with Spring Boot 4 and, in the module starter-boot3, with Spring Boot 3.
+ */
 public class OutboxAutoConfigurationTest {
     private static final List<List<String>> calls = Collections.synchronizedList(new ArrayList<>());
 
     private final ApplicationContextRunner application = new ApplicationContextRunner()
-        .withConfiguration(AutoConfigurations.of(DataSourceAutoConfiguration.class,
-            DataSourceTransactionManagerAutoConfiguration.class, TransactionAutoConfiguration.class,
-            JdbcTemplateAutoConfiguration.class, JacksonAutoConfiguration.class, OutboxAutoConfiguration.class))
+        .withUserConfiguration(Application.class)
         .withPropertyValues("spring.datasource.url=jdbc:h2:mem:shop;INIT=CREATE ALIAS IF NOT EXISTS outbox_enqueue FOR '"
             + OutboxAutoConfigurationTest.class.getName() + ".enqueue'");
+
+    @EnableAutoConfiguration
+    static class Application {}
 
     /** Knows the key {@code known}, as the procedure would. */
     public static void enqueue(Connection connection, String channel, String target, String payload, String key,
@@ -105,7 +105,7 @@ public class OutboxAutoConfigurationTest {
     @Test
     void needsADataSource() {
         new ApplicationContextRunner()
-            .withConfiguration(AutoConfigurations.of(JacksonAutoConfiguration.class, OutboxAutoConfiguration.class))
+            .withConfiguration(AutoConfigurations.of(OutboxAutoConfiguration.class))
             .run(context -> assertThat(context).hasNotFailed().doesNotHaveBean(Outbox.class));
     }
 
