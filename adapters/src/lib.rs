@@ -21,8 +21,8 @@ pub use hints::Hints;
 pub use kind::{ChannelSettings, ChannelSetup, Kind};
 pub use kinds::KINDS;
 pub use lease::{
-    Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisLink, RedisSetupError, TableLease,
-    check_redis_url,
+    Held, Lease, LeaseError, REDIS_RIGHTS, REDIS_URL, RedisHints, RedisLease, RedisLink, RedisSetupError, SessionLease,
+    SessionSetupError, TableLease, check_redis_url,
 };
 pub use recorder::{HIDDEN, Recorder, SeenAnswer, SeenRequest};
 pub use setup::{BASE_URL, SetupError, TlsRoots, base_url, ensure_crypto_provider};

@@ -73,7 +73,7 @@ fn told(file: &str) -> String {
                 LeaseProvider::Redis { .. } => {
                     wiring::lease(&config, "id", &std::sync::Arc::default()).now_or_never().and_then(Result::err)
                 }
-                LeaseProvider::Table => None,
+                LeaseProvider::Table | LeaseProvider::Session => None,
             };
             let channels = channels.map(|error| format!("{error} {error:?}")).unwrap_or_default();
             let lease = lease.map(|error| format!("{error:#} {error:?}")).unwrap_or_default();

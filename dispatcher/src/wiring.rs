@@ -4,17 +4,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use outbox_adapters::{ChannelSetup, Hints, Lease, RedisHints, RedisLease, RedisLink, SetupError, TableLease};
+use outbox_adapters::{
+    ChannelSetup, Hints, Lease, RedisHints, RedisLease, RedisLink, SessionLease, SetupError, TableLease,
+};
 use outbox_store::{ConnectOptions, Database, DeliveryRecord, InDoubtPolicy, Lineages, OnDeadOrdered, Retention};
 
 use crate::destinations::{Limits, RateLimit};
 use crate::poller::channels::{Channel, Retry};
 use outbox_config::{ChannelConfig, Config, LeaseProvider, Wakeup};
 
-/// The connections of a lease in a table: one to campaign or renew, one to look at it.
-const TABLE_LEASE_CONNECTIONS: u32 = 2;
+/// The connections of a lease in the outbox database: one to campaign or renew, one to look at it.
+const LEASE_CONNECTIONS: u32 = 2;
 
-/// The lease of the settings, for the outbox `outbox_id`, in a process that knows of `lineages`. A lease in a table has its own
+/// The lease of the settings, for the outbox `outbox_id`, in a process that knows of `lineages`. A lease in the database has its own
 /// connections: a renewal must not wait behind claims and marks.
 pub async fn lease(config: &Config, outbox_id: &str, lineages: &Arc<Lineages>) -> anyhow::Result<Arc<dyn Lease>> {
     Ok(match &config.lease.provider {
@@ -22,19 +24,22 @@ pub async fn lease(config: &Config, outbox_id: &str, lineages: &Arc<Lineages>) -
             let lease = RedisLease::new(url.expose(), tls_ca, outbox_id, config.lease.ttl)?;
             Arc::new(lease.for_all(lineages.clone()))
         }
-        LeaseProvider::Table => Arc::new(match database_to_poll(config, TABLE_LEASE_CONNECTIONS, lineages).await? {
+        LeaseProvider::Table => Arc::new(match database_to_poll(config, LEASE_CONNECTIONS, lineages).await? {
             Database::Postgres(pool) => TableLease::Postgres(pool),
             Database::MySql(pool) => TableLease::MySql(pool),
             Database::Sqlite(pool) => TableLease::Sqlite(pool),
         }),
+        LeaseProvider::Session => {
+            Arc::new(SessionLease::new(database_to_poll(config, LEASE_CONNECTIONS, lineages).await?, outbox_id).await?)
+        }
     })
 }
 
-/// How the connections to the Redis of the lease are protected. None where the lease is a table.
+/// How the connections to the Redis of the lease are protected. None where the lease is in the database.
 pub fn lease_link(config: &Config) -> Option<RedisLink> {
     match &config.lease.provider {
         LeaseProvider::Redis { url, .. } => RedisLink::of(url.expose()).ok(),
-        LeaseProvider::Table => None,
+        LeaseProvider::Table | LeaseProvider::Session => None,
     }
 }
 
@@ -44,7 +49,7 @@ pub fn wake_ups(config: &Config, outbox_id: &str) -> anyhow::Result<Option<Arc<d
         (Wakeup::Redis, LeaseProvider::Redis { url, tls_ca }) => {
             Some(Arc::new(RedisHints::new(url.expose(), tls_ca, outbox_id, config.lease.ttl)?))
         }
-        (Wakeup::Redis, LeaseProvider::Table) | (Wakeup::Notify | Wakeup::Off, _) => None,
+        (Wakeup::Redis, LeaseProvider::Table | LeaseProvider::Session) | (Wakeup::Notify | Wakeup::Off, _) => None,
     })
 }
 

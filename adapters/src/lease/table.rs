@@ -7,20 +7,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_store::session::Session;
 use outbox_store::{Database, Holder, Shard};
-use sqlx::{Executor, MySqlConnection, MySqlPool, PgPool, Pool, SqlitePool};
+use sqlx::{Executor, MySqlConnection, MySqlPool, PgPool, SqlitePool};
 
+use super::calls::{LIMIT, held, limit, microseconds, milliseconds, on, released, to_its_end};
 use super::{Held, Lease, LeaseError};
-
-/// How often a candidate checks whether the lease has been released.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
-/// How long the database has for each answer at least, and what part of the time to live where that is more. A caller waits
-/// less long (see [`to_its_end`]). Without a limit, a database that is gone without a word would take the few connections of
-/// the lease away for ever.
-const LIMIT: Duration = Duration::from_secs(2);
-const LIMIT_OF_TTL: u32 = 3;
 
 /// How often a call looks for the lock of an SQLite file.
 const LOOK_FOR_LOCK: Duration = Duration::from_millis(2);
@@ -40,60 +31,31 @@ pub enum TableLease {
 impl Lease for TableLease {
     async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
         let (lease, holder) = (self.clone(), holder.clone());
-        let acquired = self.to_its_end(limit(ttl), async move { lease.take(shard, &holder, ttl).await });
+        let acquired = to_its_end(self.database(), limit(ttl), async move { lease.take(shard, &holder, ttl).await });
         acquired.await.map_err(failed("campaigning for the lease"))
     }
 
     async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
         let (lease, holder) = (self.clone(), holder.clone());
-        let renewed = self.to_its_end(limit(ttl), async move { lease.prolong(shard, &holder, ttl).await });
+        let renewed = to_its_end(self.database(), limit(ttl), async move { lease.prolong(shard, &holder, ttl).await });
         renewed.await.map_err(failed("renewing the lease"))
     }
 
     async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
         let (lease, holder) = (self.clone(), holder.clone());
-        let released = self.to_its_end(LIMIT, async move { lease.give_up(shard, &holder).await });
+        let released = to_its_end(self.database(), LIMIT, async move { lease.give_up(shard, &holder).await });
         released.await.map_err(failed("releasing the lease"))
     }
 
-    /// Reads the row ten times a second: none of these databases tells a candidate of a release.
     async fn released(&self, shard: Shard) {
-        loop {
-            tokio::time::sleep(LOOK_AGAIN).await;
-            match self.current(shard).await {
-                Ok(Some(_)) => {}
-                Ok(None) => return,
-                // The next campaign will report the error. No release is reported meanwhile.
-                Err(_) => std::future::pending().await,
-            }
-        }
+        released(self, shard).await;
     }
 
     async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
         let lease = self.clone();
-        let found = self.to_its_end(LIMIT, async move { lease.read(shard).await });
-        let found = found.await.map_err(failed("asking who holds the lease"))?;
-        Ok(found.map(|(holder, remaining)| Held {
-            holder,
-            remaining: Duration::from_millis(remaining.try_into().unwrap_or_default()),
-            removed_by: None,
-        }))
+        let found = to_its_end(self.database(), LIMIT, async move { lease.read(shard).await });
+        Ok(found.await.map_err(failed("asking who holds the lease"))?.map(held))
     }
-}
-
-fn limit(ttl: Duration) -> Duration {
-    LIMIT.max(ttl / LIMIT_OF_TTL)
-}
-
-/// Does some work on a connection of a pool. Where the work is given up, or fails, the connection is closed.
-async fn on<DB: sqlx::Database, T>(
-    pool: &Pool<DB>,
-    work: impl AsyncFnOnce(&mut DB::Connection) -> sqlx::Result<T>,
-) -> sqlx::Result<T> {
-    let mut session = Session::open(pool).await?;
-    let done = work(&mut session).await?;
-    session.finish();
-    Ok(done)
 }
 
 /// Changes the row of the lease in an SQLite file as soon as the lock of that file is free. Returns whether it was changed.
@@ -128,31 +90,11 @@ fn is_locked(error: &sqlx::Error) -> bool {
 }
 
 impl TableLease {
-    /// Lets a call come to its end also where its caller gives it up, within a limit. What was given up has its effect all
-    /// the same, and its connection stays: closed, as a connection is that was given up in the middle, it would leave a
-    /// handshake to the next renewal, which has a sixth of the time to live for its answer.
-    async fn to_its_end<T: Send + 'static>(
-        &self,
-        limit: Duration,
-        call: impl Future<Output = sqlx::Result<T>> + Send + 'static,
-    ) -> sqlx::Result<T> {
-        let lease = self.clone();
-        let call = tokio::spawn(async move {
-            let answer = tokio::time::timeout(limit, call).await;
-            answer.unwrap_or_else(|_| {
-                lease.distrust();
-                Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))
-            })
-        });
-        call.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
-    }
-
-    /// Closes the idle connections, since a call got no answer.
-    fn distrust(self) {
+    fn database(&self) -> Database {
         match self {
-            Self::Postgres(pool) => Database::Postgres(pool).distrust(),
-            Self::MySql(pool) => Database::MySql(pool).distrust(),
-            Self::Sqlite(pool) => Database::Sqlite(pool).distrust(),
+            Self::Postgres(pool) => Database::Postgres(pool.clone()),
+            Self::MySql(pool) => Database::MySql(pool.clone()),
+            Self::Sqlite(pool) => Database::Sqlite(pool.clone()),
         }
     }
 
@@ -247,17 +189,6 @@ async fn acquire_on_mysql(
     acquire.bind(holder).bind(ttl).execute(&mut *connection).await?;
     let holds = sqlx::query(include_str!("sql/mysql/lease_holds.sql"));
     Ok(holds.bind(shard.0).bind(holder).fetch_optional(connection).await?.is_some())
-}
-
-/// The milliseconds, at most a year, which is far within the times of the databases.
-fn milliseconds(ttl: Duration) -> i64 {
-    const YEAR: Duration = Duration::from_hours(365 * 24);
-    i64::try_from(ttl.min(YEAR).as_millis()).unwrap_or(i64::MAX)
-}
-
-/// MySQL's intervals have no milliseconds.
-fn microseconds(milliseconds: i64) -> i64 {
-    milliseconds.saturating_mul(1000)
 }
 
 fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> LeaseError {

@@ -66,6 +66,7 @@ async fn measure(grounds: &Grounds, plan: &Plan) -> anyhow::Result<Report> {
         database: grounds.dialect(),
         lease: match config.lease.provider {
             LeaseProvider::Table => "table",
+            LeaseProvider::Session => "session",
             LeaseProvider::Redis { .. } => "redis",
         },
         cores: std::thread::available_parallelism().map_or(1, usize::from),

@@ -15,7 +15,7 @@ impl RedisCommands {
     pub(super) async fn of(config: &Config) -> Self {
         let client = match &config.lease.provider {
             LeaseProvider::Redis { url, tls_ca } if tls_ca.is_empty() => redis::Client::open(url.expose()).ok(),
-            LeaseProvider::Redis { .. } | LeaseProvider::Table => None,
+            LeaseProvider::Redis { .. } | LeaseProvider::Table | LeaseProvider::Session => None,
         };
         match client {
             Some(client) => Self(client.get_multiplexed_async_connection().await.ok()),

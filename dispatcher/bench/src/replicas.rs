@@ -57,7 +57,7 @@ impl Manner {
             "term": seconds(self.term.unwrap_or(config.lease.term)),
         });
         match &config.lease.provider {
-            LeaseProvider::Table => lease["provider"] = json!("table"),
+            LeaseProvider::Table | LeaseProvider::Session => lease["provider"] = json!(config.lease.provider.shown()),
             LeaseProvider::Redis { url, tls_ca } => {
                 lease["provider"] = json!("redis");
                 lease["url"] = json!(url.expose());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_adapters::Lease;
+use outbox_adapters::{Lease, SessionSetupError};
 use outbox_config::Config;
 use outbox_dispatcher::term::failover::Failovers;
 use outbox_dispatcher::wiring;
@@ -110,4 +110,5 @@ pub(super) async fn try_once(config: &Config, connections: Connections, wire: &H
 fn may_pass(error: &anyhow::Error) -> bool {
     error.downcast_ref::<ConnectError>().is_some_and(ConnectError::may_pass)
         || error.downcast_ref::<SchemaError>().is_some_and(SchemaError::may_pass)
+        || matches!(error.downcast_ref(), Some(SessionSetupError::Database(error)) if error.may_pass())
 }

@@ -39,6 +39,8 @@ pub struct LeaseConfig {
 pub enum LeaseProvider {
     /// A row in the outbox database.
     Table,
+    /// A lock of a session of the outbox database.
+    Session,
     /// A key in Redis.
     Redis {
         /// The server, its sentinels, or nodes of its cluster.
@@ -49,10 +51,16 @@ pub enum LeaseProvider {
 }
 
 impl LeaseProvider {
-    /// The lease store without secrets: `table`, or a URL.
+    /// Whether the lease is in the outbox database.
+    pub fn is_in_database(&self) -> bool {
+        matches!(self, Self::Table | Self::Session)
+    }
+
+    /// The lease store without secrets: `table`, `session`, or a URL.
     pub fn shown(&self) -> String {
         match self {
             Self::Table => "table".to_owned(),
+            Self::Session => "session".to_owned(),
             Self::Redis { url, .. } => url.to_string(),
         }
     }

@@ -28,7 +28,7 @@ pub(super) const SECTIONS: &[(&str, Shapes)] = &[
     (
         "lease",
         &[
-            ("provider", Shape::Word(&const { words(&LEASE_IN_REDIS) })),
+            ("provider", Shape::Word(&const { words(&LEASE_STORES) })),
             ("url", Shape::Text(Text::new(REDIS_URL, redis_url).or_none().told())),
             ("tls_ca", Shape::File),
             ("ttl", Shape::Time(SECOND, Duration::from_mins(10))),
@@ -104,8 +104,16 @@ pub(super) const CHANNEL: Shapes = &[
     ("on_success", Shape::Outcome),
 ];
 
-/// Whether the lease is kept in Redis.
-pub(super) const LEASE_IN_REDIS: [(&str, bool); 2] = [("table", false), ("redis", true)];
+/// What keeps the lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeaseStore {
+    Table,
+    Session,
+    Redis,
+}
+
+pub(super) const LEASE_STORES: [(&str, LeaseStore); 3] =
+    [("table", LeaseStore::Table), ("session", LeaseStore::Session), ("redis", LeaseStore::Redis)];
 
 pub(super) const LOG_LEVELS: [(&str, tracing::Level); 5] = [
     ("error", tracing::Level::ERROR),

@@ -54,6 +54,11 @@ impl Replication {
         ))
     }
 
+    /// Whether each server that takes writes has locks of its own.
+    pub fn has_locks_by_node(&self) -> bool {
+        self.is_of_galera
+    }
+
     /// Whether the last commits can be lost with the server: no other one has them.
     pub fn loses_commits(&self, durability: Durability) -> bool {
         self.copies.is_err() || durability == Durability::Local && self.not_by_itself.is_some()

@@ -59,8 +59,16 @@ const ALL: [&str; 10] = [
 ];
 
 /// What stands behind a port, and who puts it there.
-const CONCRETE: [&str; 7] =
-    ["PostgresStore", "MySqlStore", "SqliteStore", "RedisLease", "TableLease", "HttpChannel", "FcmChannel"];
+const CONCRETE: [&str; 8] = [
+    "PostgresStore",
+    "MySqlStore",
+    "SqliteStore",
+    "RedisLease",
+    "TableLease",
+    "SessionLease",
+    "HttpChannel",
+    "FcmChannel",
+];
 const WIRING: &str = "dispatcher/src/wiring.rs";
 
 fn root() -> PathBuf {

@@ -12,7 +12,7 @@ use crate::problem::Problem;
 use crate::read;
 use crate::secret::{SecretText, SecretUrl};
 use crate::settings::Settings;
-use crate::shapes::{LEASE_IN_REDIS, LOG_LEVELS};
+use crate::shapes::{LEASE_STORES, LOG_LEVELS, LeaseStore};
 use crate::{
     AdminConfig, Config, DatabaseConfig, Dialect, DispatchConfig, LeaseConfig, LeaseProvider, LogFormat,
     RetentionConfig, TelemetryConfig, Wakeup, database_url,
@@ -28,7 +28,7 @@ pub(crate) fn config(
     // All sections are read before the first failure counts.
     let database = section("database", &settings, problems, database);
     let dialect = database.as_ref().ok().map(|database| database.dialect);
-    let lease = section("lease", &settings, problems, lease);
+    let lease = section("lease", &settings, problems, |values| lease(values, dialect));
     let provider = lease.as_ref().ok().map(|lease| &lease.provider);
     let dispatch = section("dispatch", &settings, problems, |values| dispatch(values, dialect, provider));
     let retry = section("retry", &settings, problems, |values| channel::retry(values, &settings, &retry_section()));
@@ -87,11 +87,11 @@ fn database(values: &mut Values) -> Checked<DatabaseConfig> {
     })
 }
 
-fn lease(values: &mut Values) -> Checked<LeaseConfig> {
-    let redis = values.word("provider", &LEASE_IN_REDIS)?;
+fn lease(values: &mut Values, dialect: Option<Dialect>) -> Checked<LeaseConfig> {
+    let store = values.word("provider", &LEASE_STORES)?;
     let url = values.text_or_none("url")?.map(SecretUrl::new);
     let tls_ca = values.text("tls_ca")?.to_owned();
-    let encrypted = redis && url.as_ref().is_some_and(|url| url.expose().starts_with("rediss"));
+    let encrypted = store == LeaseStore::Redis && url.as_ref().is_some_and(|url| url.expose().starts_with("rediss"));
     if !tls_ca.is_empty() && !encrypted {
         values.refuse(
             "tls_ca",
@@ -99,10 +99,20 @@ fn lease(values: &mut Values) -> Checked<LeaseConfig> {
         );
         return Err(Refused);
     }
-    let provider = match (redis, url) {
-        (false, _) => LeaseProvider::Table,
-        (true, Some(url)) => LeaseProvider::Redis { url, tls_ca },
-        (true, None) => {
+    let provider = match (store, url) {
+        (LeaseStore::Session, _) if dialect == Some(Dialect::Sqlite) => {
+            values.refuse("provider", "a file of SQLite has no sessions: \"table\" is right there");
+            return Err(Refused);
+        }
+        (LeaseStore::Session, Some(_)) => {
+            values
+                .refuse("provider", "the lease is in the outbox database: leave lease.url out, or set it to \"redis\"");
+            return Err(Refused);
+        }
+        (LeaseStore::Session, None) => LeaseProvider::Session,
+        (LeaseStore::Table, _) => LeaseProvider::Table,
+        (LeaseStore::Redis, Some(url)) => LeaseProvider::Redis { url, tls_ca },
+        (LeaseStore::Redis, None) => {
             values.refuse("provider", "needs lease.url, for example lease.url = \"redis://127.0.0.1:6379\"");
             return Err(Refused);
         }
@@ -123,7 +133,7 @@ fn dispatch(
              dispatch.poll_interval sets the latency",
         );
     }
-    if let (Ok(Wakeup::Redis), Some(LeaseProvider::Table)) = (wakeup, provider) {
+    if let (Ok(Wakeup::Redis), Some(LeaseProvider::Table | LeaseProvider::Session)) = (wakeup, provider) {
         values.refuse("wakeup", "hints are given on the Redis of the lease: set lease.url, or leave this out");
     }
     Ok(DispatchConfig {

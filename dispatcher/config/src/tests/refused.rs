@@ -52,7 +52,12 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[lease]\nttl = \"999ms\"", &["\"999ms\"", "from 1s to 10m"]),
     ("[lease]\nttl = \"11m\"", &["from 1s to 10m"]),
     ("[lease]\nterm = [\"1s\"]", &["lease.term", "a list, not a text"]),
-    ("[lease]\nprovider = \"session\"", &["lease.provider = \"session\"", "\"table\" or \"redis\""]),
+    ("[lease]\nprovider = \"etcd\"", &["lease.provider = \"etcd\"", "\"table\", \"session\" or \"redis\""]),
+    ("[lease]\nprovider = \"session\"", &["lease.provider = \"session\"", "SQLite", "\"table\""]),
+    (
+        "[database]\nurl = \"mysql://app@db/shop\"\n[lease]\nprovider = \"session\"\nurl = \"redis://cache\"",
+        &["lease.provider = \"session\"", "leave lease.url out"],
+    ),
     ("[lease]\nprovider = \"redis\"", &["lease.provider = \"redis\"", "needs lease.url"]),
     (
         "[lease]\nurl = \"http://cache\"",

@@ -16,7 +16,7 @@ use crate::alerts::Alerts;
 use crate::explain::named;
 use crate::health::replicas::Replicas;
 use crate::text::with_causes;
-use outbox_config::{Config, LeaseProvider};
+use outbox_config::Config;
 use outbox_dispatcher::poller::channels::Channel;
 use outbox_dispatcher::wiring;
 
@@ -67,13 +67,6 @@ impl Subject {
         CheckReport { ok, findings, crash: CrashCost::of(&self.started, &self.read) }
     }
 
-    fn lease_is_a_table(&self) -> bool {
-        match self.started.lease.provider {
-            LeaseProvider::Table => true,
-            LeaseProvider::Redis { .. } => false,
-        }
-    }
-
     /// The findings about the database, and about the lease, whose name holds the id of the outbox.
     async fn of_database_and_lease(&self, strict: bool) -> Vec<Finding> {
         let mut findings = Vec::new();
@@ -85,11 +78,11 @@ impl Subject {
             }
         };
         findings.extend(match &outbox {
-            None if self.lease_is_a_table() => {
-                Some(Finding::failed("lease", &"not tried: it is a table of the database, which cannot be used"))
+            None if self.started.lease.provider.is_in_database() => {
+                Some(Finding::failed("lease", &"not tried: it is in the database, which cannot be used"))
             }
             // It may not read the table, and need not.
-            Some((_, Role::Application)) if self.lease_is_a_table() => None,
+            Some((_, Role::Application)) if self.started.lease.provider.is_in_database() => None,
             None => Some(of_lease(self, None).await),
             Some((outbox, _)) => Some(of_lease(self, Some(&outbox.outbox_id.to_string())).await),
         });
@@ -210,8 +203,9 @@ fn of_replication<'a>(
 /// What replicas are not told when the database fails over. A file does not.
 async fn of_failovers(subject: &Subject, database: &Database) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if subject.lease_is_a_table() && database.dialect() != Dialect::Sqlite {
-        let text = "with the lease in the table, failovers have no witness beside the database: see docs/failover.md";
+    if subject.started.lease.provider.is_in_database() && database.dialect() != Dialect::Sqlite {
+        let text =
+            "with the lease in the database, failovers have no witness beside the database: see docs/failover.md";
         findings.push(Finding::ok("failover", &text));
     }
     match outbox_desk::hidden_system(database).await {
@@ -271,7 +265,7 @@ async fn of_lease(subject: &Subject, outbox_id: Option<&str>) -> Finding {
         Err(error) => return Finding::failed("lease", &with_causes(&error)),
     };
     let answers = match wiring::lease_link(&subject.started) {
-        None => "the lease store answers: a table of the database".to_owned(),
+        None => format!("the lease store answers: a {} of the database", subject.started.lease.provider.shown()),
         Some(link) => format!("the lease store answers; {}", protection(link.tls, link.is_near)),
     };
     match lease.missing_rights().await {

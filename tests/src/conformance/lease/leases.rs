@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_adapters::{Lease, REDIS_RIGHTS, RedisLease, TableLease};
+use outbox_adapters::{Lease, REDIS_RIGHTS, RedisLease, SessionLease, TableLease};
 use outbox_store::{ConnectOptions, Database};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -33,6 +33,10 @@ pub enum Provider {
     MariaDb,
     /// A table.
     Sqlite,
+    /// A session.
+    PostgresSession,
+    /// A session.
+    MariaDbSession,
 }
 
 /// One outbox's lease.
@@ -44,8 +48,21 @@ pub struct Leases {
 
 #[derive(Debug)]
 enum Place {
-    Redis { url: String, authority: String, outbox: String },
-    Table { url: String, schema: Option<&'static str> },
+    Redis {
+        url: String,
+        authority: String,
+        outbox: String,
+    },
+    Table {
+        url: String,
+        schema: Option<&'static str>,
+    },
+    /// In which database, and the outbox in it.
+    Session {
+        url: String,
+        schema: Option<&'static str>,
+        outbox: String,
+    },
 }
 
 impl Leases {
@@ -81,6 +98,8 @@ impl Leases {
             Provider::Postgres => Place::table(servers::postgres().await.database().await, None).await,
             Provider::MariaDb => Place::table(servers::mariadb().await.database().await, None).await,
             Provider::Sqlite => Place::table(servers::sqlite(), None).await,
+            Provider::PostgresSession => Place::session(servers::postgres().await.database().await, None).await,
+            Provider::MariaDbSession => Place::session(servers::mariadb().await.database().await, None).await,
         };
         Self { provider, place }
     }
@@ -95,6 +114,11 @@ impl Leases {
         Self { provider, place: Place::table(database, None).await }
     }
 
+    /// The same, held by sessions.
+    pub async fn in_session(provider: Provider, database: TestDatabase) -> Self {
+        Self { provider, place: Place::session(database, None).await }
+    }
+
     /// That of another outbox, as near to this one as two can be: in the same Redis, in another schema of the same
     /// PostgreSQL database, in another database of the same MariaDB server, in another file.
     pub async fn neighbour(&self) -> Self {
@@ -103,7 +127,10 @@ impl Leases {
             Place::Table { url, .. } if self.provider == Provider::Postgres => {
                 Place::table(TestDatabase { url: url.clone(), name: String::new() }, Some("another_outbox")).await
             }
-            Place::Table { .. } => return Box::pin(Self::fresh(self.provider)).await,
+            Place::Session { url, .. } if self.provider == Provider::PostgresSession => {
+                Place::session(TestDatabase { url: url.clone(), name: String::new() }, Some("another_outbox")).await
+            }
+            Place::Table { .. } | Place::Session { .. } => return Box::pin(Self::fresh(self.provider)).await,
         };
         Self { provider: self.provider, place }
     }
@@ -122,6 +149,9 @@ impl Leases {
                 Database::MySql(pool) => TableLease::MySql(pool),
                 Database::Sqlite(pool) => TableLease::Sqlite(pool),
             }),
+            Place::Session { url, schema, outbox } => {
+                Arc::new(SessionLease::new(connect(url, *schema).await, outbox).await.unwrap())
+            }
         }
     }
 }
@@ -132,11 +162,22 @@ impl Place {
     }
 
     async fn table(database: TestDatabase, schema: Option<&'static str>) -> Self {
-        let connected = connect(&database.url, schema).await;
-        connected.migrate("default").await.unwrap();
-        connected.close().await;
+        migrate(&database.url, schema).await;
         Self::Table { url: database.url, schema }
     }
+
+    async fn session(database: TestDatabase, schema: Option<&'static str>) -> Self {
+        let outbox = migrate(&database.url, schema).await;
+        Self::Session { url: database.url, schema, outbox }
+    }
+}
+
+/// Makes the tables. Gives the id of the outbox.
+async fn migrate(url: &str, schema: Option<&str>) -> String {
+    let connected = connect(url, schema).await;
+    let made = connected.migrate("default").await.unwrap();
+    connected.close().await;
+    made.meta.outbox_id.to_string()
 }
 
 /// As many connections as a replica has for its lease.

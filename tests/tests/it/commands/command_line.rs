@@ -454,7 +454,7 @@ async fn a_check_tries_the_lease_also_where_the_database_is_down() {
     let line = of_redis.stdout.lines().find(|line| line.starts_with("lease"));
     assert!(line.is_some_and(|line| line.contains("FAILED") && line.contains("127.0.0.1:1")), "{}", of_redis.stdout);
     let of_table = Program::new("postgres://127.0.0.1:1/x", HTTP).run(&["check"]).await;
-    assert!(of_table.stdout.contains("not tried: it is a table of the database"), "{}", of_table.stdout);
+    assert!(of_table.stdout.contains("not tried: it is in the database"), "{}", of_table.stdout);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod lease_store;
 mod naive;
 mod poller;
 mod receivers;
+mod session_lease;
 mod shutdown;
 mod vanished;
 

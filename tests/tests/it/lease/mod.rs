@@ -4,4 +4,5 @@ mod cluster;
 mod providers;
 mod redis;
 mod sentinel;
+mod session;
 mod sqlite;

@@ -53,6 +53,16 @@ macro_rules! on_every_provider {
             async fn on_sqlite() {
                 $module::$behaviour(&Leases::fresh(Provider::Sqlite).await).await;
             }
+
+            #[tokio::test]
+            async fn on_postgres_by_session() {
+                $module::$behaviour(&Leases::fresh(Provider::PostgresSession).await).await;
+            }
+
+            #[tokio::test]
+            async fn on_mariadb_by_session() {
+                $module::$behaviour(&Leases::fresh(Provider::MariaDbSession).await).await;
+            }
         }
     )+)+ };
 }
@@ -96,5 +106,19 @@ async fn an_answer_that_postgres_could_not_give_is_made_good() {
 async fn an_answer_that_mariadb_could_not_give_is_made_good() {
     let server = MariaDb::start().await;
     let leases = Leases::in_table(Provider::MariaDb, server.database().await).await;
+    campaigns::a_lost_answer_is_made_good(&leases, || server.freeze(), || server.thaw()).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_a_session_of_postgres_could_not_give_is_made_good() {
+    let server = Postgres::start().await;
+    let leases = Leases::in_session(Provider::PostgresSession, server.database().await).await;
+    campaigns::a_lost_answer_is_made_good(&leases, || server.freeze(), || server.thaw()).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_a_session_of_mariadb_could_not_give_is_made_good() {
+    let server = MariaDb::start().await;
+    let leases = Leases::in_session(Provider::MariaDbSession, server.database().await).await;
     campaigns::a_lost_answer_is_made_good(&leases, || server.freeze(), || server.thaw()).await;
 }

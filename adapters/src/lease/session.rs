@@ -1,0 +1,331 @@
+//! A lease that a session of the outbox database holds: a lock, which ends with its session.
+//!
+//! The server ends the session at once where its process is gone. Where the host is gone, or the process stands still, it does so once
+//! nothing was asked on the session for the time to live. So a crash costs a candidate's next look, and no time to live. The row in
+//! `outbox_lease` only says who holds the lock.
+//!
+//! The lock may go before its time: somebody ends the session, or something between cuts it. Then another replica may begin a term
+//! before this one hears of it, as where Redis forgets its keys. The epoch in the database keeps the two apart.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outbox_store::session::Session;
+use outbox_store::{ConnectError, Database, Holder, Shard};
+use sqlx::{Executor, MySql, PgPool, Postgres};
+use tokio::sync::Mutex;
+
+use super::calls::{LIMIT, held, limit, microseconds, milliseconds, on, released, to_its_end};
+use super::{Held, Lease, LeaseError};
+
+/// How long the sessions of a trial live at most: see [`SessionLease::new`].
+const TRIAL: Duration = Duration::from_mins(1);
+
+/// The lease of one outbox, held by a session of its database: PostgreSQL, MySQL or MariaDB. The pool of the database is its own.
+#[derive(Debug, Clone)]
+pub struct SessionLease {
+    database: Database,
+    outbox_id: String,
+    /// What this process holds.
+    seats: Arc<Mutex<HashMap<Shard, Seat>>>,
+}
+
+/// A lease that this process holds, until its session turns out to be gone.
+#[derive(Debug)]
+struct Seat {
+    holder: Holder,
+    session: LockSession,
+}
+
+/// The seat of a holder, taken out: where a call fails or is given up, its session is closed.
+fn seat_of(seats: &mut HashMap<Shard, Seat>, shard: Shard, holder: &Holder) -> Option<Seat> {
+    if seats.get(&shard)?.holder == *holder { seats.remove(&shard) } else { None }
+}
+
+/// Why no lease can be held by a session there.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionSetupError {
+    /// Each node has locks of its own.
+    #[error(
+        "lease.provider = \"session\" is refused on a node of Galera (Percona XtraDB Cluster): each node has locks of its own, and two \
+         replicas could poll at once. Set lease.provider = \"table\", or keep the lease in Redis (lease.url)"
+    )]
+    Nodes,
+    /// A pooler lends one session to several connections, or another one to each statement; or a proxy drops what is set in it.
+    #[error(
+        "lease.provider = \"session\" is refused: a pooler stands before the database and shares its sessions, as PgBouncer does with \
+         pool_mode = transaction, or a proxy drops what is set in them (wait_timeout). A lock of a session keeps nobody away there. \
+         Lead database.url to the server itself, or set lease.provider = \"table\""
+    )]
+    Pooler,
+    /// The database is away, or refuses.
+    #[error(transparent)]
+    Database(ConnectError),
+}
+
+impl From<sqlx::Error> for SessionSetupError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(ConnectError::Connect(error))
+    }
+}
+
+impl SessionLease {
+    /// The lease of the outbox with this id. A trial shows first that a session there keeps a lock to itself.
+    pub async fn new(database: Database, outbox_id: &str) -> Result<Self, SessionSetupError> {
+        if database.replication().await?.has_locks_by_node() {
+            return Err(SessionSetupError::Nodes);
+        }
+        let (mut one, mut other) = (LockSession::open(&database).await?, LockSession::open(&database).await?);
+        let lock = format!("{outbox_id} trial {}", RandomState::new().build_hasher().finish());
+        let (had, also) = (one.take(&lock, TRIAL).await?, other.take(&lock, TRIAL).await?);
+        // Both sessions are closed: nothing is left of the trial.
+        if !had || also || !one.holds(&lock, TRIAL).await? {
+            return Err(SessionSetupError::Pooler);
+        }
+        Ok(Self { database, outbox_id: outbox_id.to_owned(), seats: Arc::default() })
+    }
+
+    fn lock(&self, shard: Shard) -> String {
+        format!("outbox {} {shard}", self.outbox_id)
+    }
+
+    async fn take(&self, shard: Shard, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
+        let (mut seats, lock) = (self.seats.lock().await, self.lock(shard));
+        // Who asks again, after an answer that was lost, has it. The session of another holder is not asked: that would keep it alive.
+        if let Some(mut seat) = seat_of(&mut seats, shard, holder)
+            && seat.session.holds(&lock, ttl).await?
+        {
+            seats.insert(shard, seat);
+            return Ok(true);
+        }
+        let mut session = LockSession::open(&self.database).await?;
+        if !session.take(&lock, ttl).await? {
+            session.leave().await?;
+            return Ok(false);
+        }
+        session.note(shard, holder, ttl).await?;
+        seats.insert(shard, Seat { holder: holder.clone(), session });
+        Ok(true)
+    }
+
+    async fn prolong(&self, shard: Shard, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
+        let mut seats = self.seats.lock().await;
+        let Some(mut seat) = seat_of(&mut seats, shard, holder) else { return Ok(false) };
+        let lock = self.lock(shard);
+        let prolonging = async {
+            let holds = seat.session.holds(&lock, ttl).await?;
+            if holds {
+                seat.session.note(shard, holder, ttl).await?;
+            }
+            Ok::<_, sqlx::Error>(holds)
+        };
+        match prolonging.await {
+            Ok(true) => {
+                seats.insert(shard, seat);
+                Ok(true)
+            }
+            Ok(false) => Ok(false),
+            // The session is closed, and the lock is gone with it.
+            Err(error) => {
+                let error = outbox_schema::words::words(&error);
+                tracing::warn!(%holder, error, "lease.session_lost");
+                Ok(false)
+            }
+        }
+    }
+
+    async fn give_up(&self, shard: Shard, holder: &Holder) -> sqlx::Result<bool> {
+        let Some(Seat { mut session, .. }) = seat_of(&mut *self.seats.lock().await, shard, holder) else {
+            return Ok(false);
+        };
+        session.note(shard, holder, Duration::ZERO).await?;
+        let had = session.release(&self.lock(shard)).await?;
+        session.leave().await?;
+        Ok(had)
+    }
+
+    async fn read(&self, shard: Shard) -> sqlx::Result<Option<(String, i64)>> {
+        let lock = self.lock(shard);
+        match &self.database {
+            Database::Postgres(pool) => {
+                let current = sqlx::query_as(include_str!("sql/postgres/session_current.sql"));
+                let current = current.bind(shard.0).bind(lock);
+                on(pool, async |connection| current.fetch_optional(connection).await).await
+            }
+            Database::MySql(pool) => {
+                let current = sqlx::query_as(include_str!("sql/mysql/session_current.sql"));
+                let current = current.bind(shard.0).bind(lock);
+                on(pool, async |connection| current.fetch_optional(connection).await).await
+            }
+            Database::Sqlite(_) => Err(no_sessions()),
+        }
+    }
+}
+
+#[async_trait]
+impl Lease for SessionLease {
+    async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let (lease, holder) = (self.clone(), holder.clone());
+        let database = self.database.clone();
+        let acquired = to_its_end(database, limit(ttl), async move { lease.take(shard, &holder, ttl).await });
+        acquired.await.map_err(failed("campaigning for the lease"))
+    }
+
+    /// A renewal has so long for its answer that the session of a slow server is not closed before trust in it ends.
+    async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let (lease, holder) = (self.clone(), holder.clone());
+        let database = self.database.clone();
+        let renewed =
+            to_its_end(database, LIMIT.max(ttl * 2 / 3), async move { lease.prolong(shard, &holder, ttl).await });
+        renewed.await.map_err(failed("renewing the lease"))
+    }
+
+    async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
+        let (lease, holder) = (self.clone(), holder.clone());
+        let released = to_its_end(self.database.clone(), LIMIT, async move { lease.give_up(shard, &holder).await });
+        released.await.map_err(failed("releasing the lease"))
+    }
+
+    async fn released(&self, shard: Shard) {
+        released(self, shard).await;
+    }
+
+    async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
+        let lease = self.clone();
+        let found = to_its_end(self.database.clone(), LIMIT, async move { lease.read(shard).await });
+        Ok(found.await.map_err(failed("asking who holds the lease"))?.map(held))
+    }
+}
+
+/// A session that may hold locks. Where it fails, or is given up, it is closed, and its locks go.
+#[derive(Debug)]
+enum LockSession {
+    Postgres {
+        session: Session<Postgres>,
+        /// PostgreSQL 13 ends no idle session, but an idle transaction. There the lock is one of a transaction, which stays open, and
+        /// the row is written beside it.
+        beside: Option<PgPool>,
+    },
+    MySql(Session<MySql>),
+}
+
+/// The first version of PostgreSQL with `idle_session_timeout`.
+const ENDS_IDLE_SESSIONS: u32 = 14_00_00;
+
+impl LockSession {
+    async fn open(database: &Database) -> sqlx::Result<Self> {
+        match database {
+            Database::Postgres(pool) => {
+                let mut session = Session::open(pool).await?;
+                let is_old = session.server_version_num().is_some_and(|version| version < ENDS_IDLE_SESSIONS);
+                if is_old {
+                    session.execute("BEGIN").await?;
+                }
+                Ok(Self::Postgres { session, beside: is_old.then(|| pool.clone()) })
+            }
+            Database::MySql(pool) => Ok(Self::MySql(Session::open(pool).await?)),
+            Database::Sqlite(_) => Err(no_sessions()),
+        }
+    }
+
+    /// Takes the lock where no session has it. True also where this one has.
+    async fn take(&mut self, lock: &str, ttl: Duration) -> sqlx::Result<bool> {
+        let [on_postgres, on_mysql] =
+            [include_str!("sql/postgres/session_take.sql"), include_str!("sql/mysql/session_take.sql")];
+        self.ask(on_postgres, on_mysql, lock, ttl).await
+    }
+
+    /// Whether this session has the lock. If so, it lives for so long from now.
+    async fn holds(&mut self, lock: &str, ttl: Duration) -> sqlx::Result<bool> {
+        let [on_postgres, on_mysql] =
+            [include_str!("sql/postgres/session_holds.sql"), include_str!("sql/mysql/session_holds.sql")];
+        self.ask(on_postgres, on_mysql, lock, ttl).await
+    }
+
+    /// Sets how long the session lives, never after the lock is had, and asks something of the lock.
+    async fn ask(
+        &mut self,
+        on_postgres: &'static str,
+        on_mysql: &'static str,
+        lock: &str,
+        ttl: Duration,
+    ) -> sqlx::Result<bool> {
+        match self {
+            Self::Postgres { session, beside } => {
+                let ask = sqlx::query_as(on_postgres).bind(lock).bind(beside.is_some());
+                let (_, had): (String, bool) =
+                    ask.bind(format!("{}ms", milliseconds(ttl))).fetch_one(&mut **session).await?;
+                Ok(had)
+            }
+            Self::MySql(session) => {
+                // Whole seconds, and not sooner than the lease is trusted.
+                let seconds = milliseconds(ttl).saturating_add(999) / 1000;
+                sqlx::query("SET SESSION wait_timeout = ?").bind(seconds).execute(&mut **session).await?;
+                sqlx::query_scalar(on_mysql).bind(seconds).bind(lock).fetch_one(&mut **session).await
+            }
+        }
+    }
+
+    /// Writes down who has the lock.
+    async fn note(&mut self, shard: Shard, holder: &Holder, ttl: Duration) -> sqlx::Result<()> {
+        let (holder, ttl) = (holder.as_str(), milliseconds(ttl));
+        match self {
+            Self::Postgres { session, beside } => {
+                let note = sqlx::query(include_str!("sql/postgres/session_note.sql"));
+                let note = note.bind(shard.0).bind(holder).bind(ttl);
+                match beside {
+                    Some(pool) => on(pool, async |connection| note.execute(connection).await).await?,
+                    None => note.execute(&mut **session).await?,
+                };
+            }
+            Self::MySql(session) => {
+                let ttl = microseconds(ttl);
+                let note = sqlx::query(include_str!("sql/mysql/session_note.sql"));
+                let note = note.bind(shard.0).bind(holder).bind(ttl).bind(holder).bind(ttl);
+                note.execute(&mut **session).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the lock up; that of a transaction goes with it, in [`Self::leave`]. Whether this session had it.
+    async fn release(&mut self, lock: &str) -> sqlx::Result<bool> {
+        match self {
+            Self::Postgres { beside: Some(_), .. } => Ok(true),
+            Self::Postgres { session, beside: None } => {
+                let release = sqlx::query_scalar("SELECT pg_advisory_unlock(hashtextextended($1, 0))");
+                release.bind(lock).fetch_one(&mut **session).await
+            }
+            Self::MySql(session) => {
+                let release = sqlx::query_scalar(include_str!("sql/mysql/session_release.sql"));
+                release.bind(lock).fetch_one(&mut **session).await
+            }
+        }
+    }
+
+    /// Gives the session, which has no lock any more, back to its pool.
+    async fn leave(self) -> sqlx::Result<()> {
+        match self {
+            Self::Postgres { session, beside: Some(_) } => session.roll_back().await,
+            Self::Postgres { session, beside: None } => {
+                session.finish();
+                Ok(())
+            }
+            Self::MySql(session) => {
+                session.finish();
+                Ok(())
+            }
+        }
+    }
+}
+
+fn no_sessions() -> sqlx::Error {
+    sqlx::Error::Configuration("a file of SQLite has no sessions".into())
+}
+
+fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> LeaseError {
+    move |source| LeaseError { at: "a session of the outbox database".to_owned(), doing, source: source.into() }
+}
