@@ -30,6 +30,9 @@ const WAYS: [Way; 5] = [Way::Killed, Way::Swallowed, Way::Frozen, Way::SessionEn
 /// Where the server hears that a session has ended, no time to live counts.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
+/// Longer than it takes another to take over, or else what a sleeper hears is a timeout, and the breaker opens.
+const TIMEOUT: Duration = Duration::from_secs(4);
+
 /// Each replica behind a proxy of its own.
 struct Replicas {
     url: String,
@@ -50,7 +53,7 @@ async fn strike_each_way(figures: &mut Figures, database: TestDatabase) {
     let settings = Settings {
         max_in_flight: 16,
         term: Duration::from_hours(1),
-        timeout: Duration::from_secs(2),
+        timeout: TIMEOUT,
         more: "lease.provider = \"session\"".to_owned(),
         ..stage.settings(None)
     };
@@ -112,7 +115,8 @@ async fn end_session(database: &Database) {
             assert!(sqlx::query_scalar::<_, bool>(ended).fetch_one(pool).await.unwrap());
         }
         Database::MySql(pool) => {
-            let holder = "SELECT IS_USED_LOCK(SHA2(CONCAT(LOWER(DATABASE()), ' outbox ', outbox_id, ' 0'), 256)) FROM outbox_meta";
+            let holder = "SELECT CAST(IS_USED_LOCK(SHA2(CONCAT(LOWER(DATABASE()), ' outbox ', outbox_id, ' 0'), 256)) AS unsigned)
+                          FROM outbox_meta";
             let session: u64 = sqlx::query_scalar(holder).fetch_one(pool).await.unwrap();
             sqlx::raw_sql(AssertSqlSafe(format!("KILL {session}"))).execute(pool).await.unwrap();
         }
