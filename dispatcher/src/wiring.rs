@@ -13,8 +13,11 @@ use crate::destinations::{Limits, RateLimit};
 use crate::poller::channels::{Channel, Retry};
 use outbox_config::{ChannelConfig, Config, LeaseProvider, Wakeup};
 
-/// The connections of a lease in the outbox database: one to campaign or renew, one to look at it.
-const LEASE_CONNECTIONS: u32 = 2;
+/// The connections of a lease in a table: one to campaign or renew, one to look at it.
+const TABLE_LEASE_CONNECTIONS: u32 = 2;
+
+/// The same of a lease that a session holds, and that session.
+const SESSION_LEASE_CONNECTIONS: u32 = 3;
 
 /// The lease of the settings, for the outbox `outbox_id`, in a process that knows of `lineages`. A lease in the database has its own
 /// connections: a renewal must not wait behind claims and marks.
@@ -24,13 +27,14 @@ pub async fn lease(config: &Config, outbox_id: &str, lineages: &Arc<Lineages>) -
             let lease = RedisLease::new(url.expose(), tls_ca, outbox_id, config.lease.ttl)?;
             Arc::new(lease.for_all(lineages.clone()))
         }
-        LeaseProvider::Table => Arc::new(match database_to_poll(config, LEASE_CONNECTIONS, lineages).await? {
+        LeaseProvider::Table => Arc::new(match database_to_poll(config, TABLE_LEASE_CONNECTIONS, lineages).await? {
             Database::Postgres(pool) => TableLease::Postgres(pool),
             Database::MySql(pool) => TableLease::MySql(pool),
             Database::Sqlite(pool) => TableLease::Sqlite(pool),
         }),
         LeaseProvider::Session => {
-            Arc::new(SessionLease::new(database_to_poll(config, LEASE_CONNECTIONS, lineages).await?, outbox_id).await?)
+            let database = database_to_poll(config, SESSION_LEASE_CONNECTIONS, lineages).await?;
+            Arc::new(SessionLease::new(database, outbox_id).await?)
         }
     })
 }

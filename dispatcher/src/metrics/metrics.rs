@@ -218,7 +218,11 @@ impl Metrics {
 
     /// Shows what this process runs by.
     pub fn runs_by(&self, runs_by: &RunsBy) {
-        let lease = if runs_by.lease_store == "table" { "table" } else { "redis" };
+        let lease = match runs_by.lease_store.as_str() {
+            "table" => "table",
+            "session" => "session",
+            _ => "redis",
+        };
         self.observed.settings(runs_by.settings_hash(), lease);
     }
 

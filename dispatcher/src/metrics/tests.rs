@@ -225,12 +225,14 @@ fn every_metric_is_on_its_page_in_the_words_of_its_help() {
 
 #[test]
 fn a_process_shows_its_version_and_the_hash_of_its_settings() {
-    let metrics = metrics();
-    let by = RunsBy { lease_store: "redis://cache".to_owned(), ..RunsBy::default() };
-    metrics.runs_by(&by);
     let version = env!("CARGO_PKG_VERSION");
-    assert_eq!(lines(&metrics, "outbox_build_info"), [format!("outbox_build_info{{version=\"{version}\"}} 1")]);
-    let hash = by.settings_hash();
-    let shown = format!("outbox_settings_info{{hash=\"{hash}\",lease=\"redis\"}} 1");
-    assert_eq!(lines(&metrics, "outbox_settings_info"), [shown]);
+    for (store, lease) in [("redis://cache", "redis"), ("session", "session"), ("table", "table")] {
+        let metrics = metrics();
+        let by = RunsBy { lease_store: store.to_owned(), ..RunsBy::default() };
+        metrics.runs_by(&by);
+        assert_eq!(lines(&metrics, "outbox_build_info"), [format!("outbox_build_info{{version=\"{version}\"}} 1")]);
+        let hash = by.settings_hash();
+        let shown = format!("outbox_settings_info{{hash=\"{hash}\",lease=\"{lease}\"}} 1");
+        assert_eq!(lines(&metrics, "outbox_settings_info"), [shown]);
+    }
 }

@@ -226,7 +226,7 @@ async fn elsewhere(config: &Config, database: &Database) -> Option<Finding> {
     });
     let (name, store) = other?;
     let text = format!(
-        "the replica {name} has its lease in {store}, and these settings name {own}: set lease.url as the replicas have it"
+        "the replica {name} has its lease in {store}, and these settings name {own}: set [lease] as the replicas have it"
     );
     Some(Finding::warning("lease", &text))
 }

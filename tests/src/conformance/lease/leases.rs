@@ -144,13 +144,13 @@ impl Leases {
                 eventually("a replica is connected", SOON, async || lease.current(SHARD).await.ok()).await;
                 Arc::new(lease)
             }
-            Place::Table { url, schema } => Arc::new(match connect(url, *schema).await {
+            Place::Table { url, schema } => Arc::new(match connect(url, *schema, 2).await {
                 Database::Postgres(pool) => TableLease::Postgres(pool),
                 Database::MySql(pool) => TableLease::MySql(pool),
                 Database::Sqlite(pool) => TableLease::Sqlite(pool),
             }),
             Place::Session { url, schema, outbox } => {
-                Arc::new(SessionLease::new(connect(url, *schema).await, outbox).await.unwrap())
+                Arc::new(SessionLease::new(connect(url, *schema, 3).await, outbox).await.unwrap())
             }
         }
     }
@@ -174,13 +174,13 @@ impl Place {
 
 /// Makes the tables. Gives the id of the outbox.
 async fn migrate(url: &str, schema: Option<&str>) -> String {
-    let connected = connect(url, schema).await;
+    let connected = connect(url, schema, 1).await;
     let made = connected.migrate("default").await.unwrap();
     connected.close().await;
     made.meta.outbox_id.to_string()
 }
 
 /// As many connections as a replica has for its lease.
-async fn connect(url: &str, schema: Option<&str>) -> Database {
-    Database::connect(&ConnectOptions { url, schema, connections: 2 }).await.unwrap()
+async fn connect(url: &str, schema: Option<&str>, connections: u32) -> Database {
+    Database::connect(&ConnectOptions { url, schema, connections }).await.unwrap()
 }
