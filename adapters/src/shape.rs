@@ -68,12 +68,14 @@ pub struct Text {
     pub or_none: bool,
     /// Whether the meaning of the setting says what is allowed, so that the description need not.
     pub is_told: bool,
+    /// Whether the text is of a message, and so is not shown.
+    pub is_hidden: bool,
 }
 
 impl Text {
     /// A text that `check` accepts: what `allowed` says in words.
     pub const fn new(allowed: &'static str, check: fn(&str) -> Result<(), String>) -> Self {
-        Self { allowed, check, or_none: false, is_told: false }
+        Self { allowed, check, or_none: false, is_told: false, is_hidden: false }
     }
 
     /// The same, or an empty text.
@@ -86,6 +88,12 @@ impl Text {
     #[must_use]
     pub const fn told(self) -> Self {
         Self { is_told: true, ..self }
+    }
+
+    /// The same, where the text is of a message, and so is not shown.
+    #[must_use]
+    pub const fn hidden(self) -> Self {
+        Self { is_hidden: true, ..self }
     }
 }
 

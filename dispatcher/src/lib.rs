@@ -12,6 +12,7 @@ pub mod in_flight;
 pub mod metrics;
 pub mod operations;
 pub mod poller;
+pub mod recurring;
 pub mod reloadable;
 mod retention;
 pub mod schedule;

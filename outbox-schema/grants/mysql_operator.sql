@@ -18,6 +18,7 @@ GRANT SELECT ON outbox_lease TO OPERATOR;
 GRANT SELECT ON outbox_replica TO OPERATOR;
 GRANT SELECT ON outbox_minute TO OPERATOR;
 GRANT SELECT ON outbox_operation TO OPERATOR;
+GRANT SELECT ON outbox_recurring TO OPERATOR;
 -- Stopping what others ordered. The right to insert here is not among it: the poller would carry out whatever is ordered, by its own
 -- rights. So a change that this account makes is carried out by whoever asked, and has no row.
 GRANT UPDATE (status, ended_at, failure) ON outbox_operation TO OPERATOR;
@@ -31,6 +32,7 @@ GRANT SELECT, INSERT ON outbox_audit TO OPERATOR;
 -- Pausing and resuming. (ON DUPLICATE KEY UPDATE asks for the right to update of each column that it inserts.)
 GRANT INSERT, UPDATE (destination, paused_until, paused_by, pause_kind, reason, failures, aside_until,
                       by_hand_at) ON outbox_destination TO OPERATOR;
+GRANT UPDATE (since, next_at, asked_at, paused_at, paused_by) ON outbox_recurring TO OPERATOR;
 -- Forgetting targets that are known to be gone.
 GRANT DELETE ON outbox_invalid_target TO OPERATOR;
 -- Nothing updates it by this: a lock on the row of a term asks for the right to change some of it.

@@ -32,7 +32,8 @@ GRANT EXECUTE ON FUNCTION :"schema".outbox_new_key, :"schema".outbox_destination
 -- The dispatcher claims, marks and settles, and removes what is past its retention; it enqueues for `outbox enqueue`. It
 -- deletes no audit, and no target that is known to be gone.
 GRANT USAGE ON SCHEMA :"schema" TO :"dispatcher";
-GRANT SELECT, INSERT, UPDATE ON :"schema".outbox_term, :"schema".outbox_invalid_target TO :"dispatcher";
+GRANT SELECT, INSERT, UPDATE ON :"schema".outbox_term, :"schema".outbox_invalid_target, :"schema".outbox_recurring
+    TO :"dispatcher";
 GRANT SELECT, UPDATE ON :"schema".outbox_alert TO :"dispatcher";
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     :"schema".outbox, :"schema".outbox_term_log, :"schema".outbox_claim, :"schema".outbox_lease, :"schema".outbox_replica,

@@ -12,7 +12,7 @@ use outbox_desk::DeskError;
 
 use super::{
     audit, bench, channels, check, completions, config, dead_letters, destinations, enqueue, failover, health,
-    invalid_targets, messages, migrate, operations, ordering_keys, prune, replicas, run, session, status, top,
+    invalid_targets, messages, migrate, operations, ordering_keys, prune, recurring, replicas, run, session, status, top,
 };
 use crate::client::ReplicaSetupError;
 use crate::settings::{Global, settings, settings_to_look};
@@ -49,6 +49,7 @@ const ASK_REPLICAS: [&str; 14] = [
     "operations",
     "ordering-keys",
     "destinations",
+    "recurring",
     "invalid-targets",
     "prune",
     "top",
@@ -91,6 +92,9 @@ enum Command {
     /// What holds destinations up, and pausing and resuming them.
     #[command(subcommand)]
     Destinations(destinations::DestinationsCommand),
+    /// Messages that the poller writes again and again: when, and pausing, resuming and firing them.
+    #[command(subcommand)]
+    Recurring(recurring::RecurringCommand),
     /// Targets that are known to be gone: dead device tokens, endpoints that answer 410.
     #[command(subcommand)]
     InvalidTargets(invalid_targets::InvalidTargetsCommand),
@@ -207,6 +211,7 @@ fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
             Command::Operations(command) => operations::operations(settings(&global)?, url, command).await,
             Command::OrderingKeys(command) => ordering_keys::ordering_keys(settings(&global)?, url, command).await,
             Command::Destinations(command) => destinations::destinations(settings(&global)?, url, command).await,
+            Command::Recurring(command) => recurring::recurring(settings(&global)?, url, command).await,
             Command::InvalidTargets(command) => {
                 invalid_targets::invalid_targets(settings(&global)?, url, command).await
             }
@@ -240,6 +245,7 @@ impl Command {
             Self::DeadLetters(command) => command.looks(),
             Self::Operations(command) => command.looks(),
             Self::Destinations(command) => command.looks(),
+            Self::Recurring(command) => command.looks(),
             Self::InvalidTargets(command) => command.looks(),
             Self::Run(_)
             | Self::Migrate(_)

@@ -76,6 +76,15 @@ pub(super) fn channels() -> Vec<CompletionCandidate> {
     candidates([of_settings, of_outbox].concat())
 }
 
+/// The recurring messages of the settings, and of the outbox.
+pub(super) fn recurring() -> Vec<CompletionCandidate> {
+    let of_settings = settings(&global()).map(|config| config.recurring.keys().cloned().collect()).unwrap_or_default();
+    let of_outbox = of_outbox(async |outbox| {
+        Ok(outbox.desk().recurring().await?.into_iter().map(|recurring| recurring.name).collect())
+    });
+    candidates([of_settings, of_outbox].concat())
+}
+
 /// The fingerprints of the dead letters that there are.
 pub(super) fn fingerprints() -> Vec<CompletionCandidate> {
     candidates(of_outbox(async |outbox| {

@@ -26,6 +26,7 @@ mod ordering_keys;
 mod pace;
 mod progress;
 mod prune;
+mod recurring;
 mod reload;
 mod replicas;
 mod run;

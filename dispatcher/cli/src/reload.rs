@@ -1,5 +1,5 @@
-//! SIGHUP: the replica reads these settings anew: the channels with their secrets, the retention, the alerts, and
-//! the tokens of the listener.
+//! SIGHUP: the replica reads these settings anew: the channels with their secrets, recurring messages, the retention,
+//! the alerts, and the tokens of the listener.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

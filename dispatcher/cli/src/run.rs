@@ -41,6 +41,7 @@ use outbox_dispatcher::poller::handle::Handle;
 use outbox_dispatcher::poller::mend::Mender;
 use outbox_dispatcher::poller::poll::{Dispatcher, Drained, LoopSettings};
 use outbox_dispatcher::poller::wake_ups::WakeUpSource;
+use outbox_dispatcher::recurring::RecurringWorker;
 use outbox_dispatcher::reloadable::Reloadable;
 use outbox_dispatcher::telemetry::Telemetry;
 use outbox_dispatcher::term::clock::BootClock;
@@ -194,6 +195,7 @@ async fn dispatch(
     let watching = wire.spawn(watch.watch(stop_listening.clone()));
     let figures = wire.spawn(figures(&api_state, &replica, &metrics, &handle).keep(stop_listening.clone()));
     let operations = wire.spawn(operations(&api_state, &handle).carry(stop_listening.clone()));
+    let recurring = tokio::spawn(recurring(&database, &api_state, &handle).write(stop_listening.clone()));
     let told = sources(&metrics, &replica, &handle);
     let listening = wire.spawn(listener.serve(told, api_state.clone(), stop_listening.clone()));
     if api_state.started.telemetry.otlp_endpoint.is_some() {
@@ -207,7 +209,7 @@ async fn dispatch(
     let code = emptied(&database, &instance, began, args).await;
     stop_listening.cancel();
     let closing = async {
-        let _ = tokio::join!(listening, present, figures, watching, operations);
+        let _ = tokio::join!(listening, present, figures, watching, operations, recurring);
         tokio::join!(database.close(), asked.close());
     };
     let _ = tokio::time::timeout(CLOSING_LIMIT, closing).await;
@@ -272,6 +274,16 @@ fn alert_watch(
 /// Who goes on with operations, on the connections of the listener.
 fn operations(api_state: &ApiState, handle: &Handle) -> OperationsCarrier {
     OperationsCarrier { operations: Arc::new(api_state.database.clone()), terms: handle.terms() }
+}
+
+/// Who writes recurring messages, on the connections of the loop: only those lead to a server that takes writes.
+fn recurring(database: &Database, api_state: &ApiState, handle: &Handle) -> RecurringWorker {
+    RecurringWorker {
+        store: Arc::new(database.clone()),
+        config: api_state.config.clone(),
+        terms: handle.terms(),
+        listener: handle.listener(),
+    }
 }
 
 /// Where wake-ups come from.

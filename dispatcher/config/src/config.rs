@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::alerts::AlertsConfig;
 use super::channel::ChannelConfig;
 use super::problem::{ConfigError, Problem};
+use super::recurring::RecurringConfig;
 use super::sections::{AdminConfig, DatabaseConfig, DispatchConfig, LeaseConfig, RetentionConfig, TelemetryConfig};
 use super::setting::{Origin, Setting};
 use super::settings::Settings;
@@ -29,6 +30,8 @@ pub struct Config {
     pub alerts: Option<AlertsConfig>,
     /// The channels, by name. There is at least one, unless wrong ones were left out.
     pub channels: BTreeMap<String, ChannelConfig>,
+    /// The recurring messages, by name.
+    pub recurring: BTreeMap<String, RecurringConfig>,
     pub(super) settings: Settings,
     /// Why the default of `database.url` is not to be used.
     pub(super) no_default_database: Option<Problem>,
@@ -72,12 +75,17 @@ impl Config {
         known::KNOWN.fixed().map(|(key, _)| key.to_string()).collect()
     }
 
-    /// The keys of all settings, with those of the configured channels.
+    /// The keys of all settings, with those of the configured channels and recurring messages.
     pub fn keys(&self) -> Vec<String> {
         let of_channels = self.channels.iter().flat_map(|(name, channel)| {
             let kind = known::KNOWN.kind_named(channel.kind);
             kind.map(|kind| known::KNOWN.of_channel(&key::Key::of_channel(name), kind)).unwrap_or_default()
         });
-        Self::fixed_keys().into_iter().chain(of_channels.map(|key| key.to_string())).collect()
+        let of_recurring = self
+            .recurring
+            .keys()
+            .flat_map(|name| known::KNOWN.recurring.iter().map(|row| key::Key::of_recurring(name).child(row.name)));
+        let named = of_channels.chain(of_recurring).map(|key| key.to_string());
+        Self::fixed_keys().into_iter().chain(named).collect()
     }
 }

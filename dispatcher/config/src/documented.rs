@@ -12,7 +12,7 @@ const END: &str = "<!-- settings: end -->";
 #[test]
 fn every_setting_says_what_it_is() {
     let all = KNOWN.fixed().map(|(_, row)| row).chain(KNOWN.kinds().flat_map(|kind| KNOWN.own(kind)));
-    for row in all {
+    for row in all.chain(&KNOWN.recurring) {
         assert!(row.description().len() > 20, "{} says too little: {:?}", row.name, row.description());
     }
 }
@@ -30,6 +30,7 @@ pub(super) fn tables(known: &Known) -> String {
         tables.push(table(&title, own.iter().copied()) + &as_of_earlier(&same));
         earlier.extend(own.into_iter().map(of));
     }
+    tables.push(table("`[recurring.NAME]`", known.recurring.iter()));
     tables.join("\n")
 }
 

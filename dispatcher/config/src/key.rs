@@ -54,9 +54,27 @@ impl Key {
         }
     }
 
-    /// Whether this key is `channels` itself and not something in it.
-    pub(super) fn is_channels(&self) -> bool {
-        self.0 == [CHANNELS]
+    /// The section `recurring.NAME`.
+    pub(super) fn of_recurring(name: &str) -> Self {
+        Self(vec![RECURRING.to_owned(), name.to_owned()])
+    }
+
+    /// NAME, where this key is `recurring.NAME` or is within it.
+    pub(super) fn recurring(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [first, name, ..] if first == RECURRING => Some(name),
+            _ => None,
+        }
+    }
+
+    /// How many parts name the section of a setting: two where people name it, as a channel.
+    pub(super) fn section_parts(&self) -> usize {
+        if self.channel().or(self.recurring()).is_some() { 2 } else { 1 }
+    }
+
+    /// Whether this key is a section whose keys people choose, and not something in it.
+    pub(super) fn is_of_names(&self) -> bool {
+        self.0 == [CHANNELS] || self.0 == [RECURRING]
     }
 
     /// Whether the setting can change while a replica runs.
@@ -64,7 +82,7 @@ impl Key {
         let parts: Vec<&str> = self.0.iter().map(String::as_str).collect();
         matches!(
             parts.as_slice(),
-            [CHANNELS | "retry" | "retention" | "alerts", ..]
+            [CHANNELS | RECURRING | "retry" | "retention" | "alerts", ..]
                 | ["admin", "token" | "read_token" | "metrics_token" | "read_payloads"]
         )
     }
@@ -102,6 +120,9 @@ impl Key {
 
 /// The section whose keys are the channels.
 pub(super) const CHANNELS: &str = "channels";
+
+/// The section whose keys are the recurring messages.
+pub(super) const RECURRING: &str = "recurring";
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,13 +9,16 @@ use toml::{Table, Value};
 use super::allowed::documented;
 use super::described::{Described, described};
 use super::key::{CHANNELS, Key};
-use super::shapes::{CHANNEL, RETRY, SECTIONS};
+use super::shapes::{CHANNEL, RECURRING_MESSAGE, RETRY, SECTIONS};
 
 /// The documented default file. Each kind of channel has one of its own beside it.
 const DEFAULTS: &str = include_str!("defaults.toml");
 
 /// The section of the default file that every channel starts from. No other source can set it.
 const EVERY_CHANNEL: &str = "channel-defaults";
+
+/// The section of the default file that every recurring message starts from. No other source can set it.
+const EVERY_RECURRING: &str = "recurring-defaults";
 
 /// The table of settings of this program.
 pub(super) static KNOWN: LazyLock<Known> = LazyLock::new(|| Known::new(KINDS));
@@ -28,6 +31,8 @@ pub(super) struct Known {
     pub(super) fallback: Vec<(Key, Value)>,
     /// What says the kind of a channel.
     pub(super) kind: Row,
+    /// The settings of recurring messages.
+    pub(super) recurring: Vec<Row>,
     /// The settings of the channels of each kind, but for those that they inherit.
     kinds: Vec<(&'static Kind, Vec<Row>)>,
 }
@@ -76,7 +81,8 @@ impl Known {
             }
             (*kind, all)
         };
-        Self { sections, fallback: fallback(), kind, kinds: kinds.iter().map(of_kind).collect() }
+        let recurring = rows(DEFAULTS, EVERY_RECURRING, &[RECURRING_MESSAGE]);
+        Self { sections, fallback: fallback(), kind, recurring, kinds: kinds.iter().map(of_kind).collect() }
     }
 
     /// The kinds of channels.
@@ -158,6 +164,7 @@ mod tests {
         for (name, shapes) in SECTIONS {
             assert_eq!(KNOWN.section(&Key::dotted(name)).len(), shapes.len(), "{name}");
         }
+        assert_eq!(KNOWN.recurring.len(), RECURRING_MESSAGE.len());
         for kind in KINDS {
             for (name, _) in kind.shapes.iter().chain(CHANNEL) {
                 assert!(KNOWN.own(kind).iter().any(|row| row.name == *name), "{name} of {}", kind.name);

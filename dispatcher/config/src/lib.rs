@@ -23,6 +23,7 @@ mod outcome_targets;
 mod parse;
 mod problem;
 mod read;
+pub mod recurring;
 mod schema;
 mod secret;
 mod sections;

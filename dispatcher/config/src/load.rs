@@ -19,14 +19,15 @@ impl Config {
         Self::of(sources, &KNOWN)
     }
 
-    /// The same for who looks at an outbox and sends nothing: channels whose settings are wrong are left out, and what is wrong with
-    /// them is told beside. A channel stays that tells its outcomes to one which is left out.
+    /// The same for who looks at an outbox and sends nothing: channels and recurring messages whose settings are wrong are left
+    /// out, and what is wrong with them is told beside. A channel stays that tells its outcomes to one which is left out.
     ///
     /// # Errors
     /// As [`Self::load`], where something else is wrong.
     pub fn load_without_wrong_channels(sources: &Sources) -> Result<(Self, Vec<Problem>), ConfigError> {
         let (config, problems) = Self::read(sources, &KNOWN);
-        let wrong: Option<BTreeSet<_>> = problems.iter().map(|problem| problem.channel.as_deref()).collect();
+        let others = problems.iter().filter(|problem| !problem.is_of_recurring);
+        let wrong: Option<BTreeSet<_>> = others.map(|problem| problem.channel.as_deref()).collect();
         match (config, wrong) {
             (Ok(config), Some(wrong)) => Ok((config.without(&wrong), problems)),
             _ => Err(ConfigError { problems }),

@@ -9,7 +9,7 @@ use super::known::{Known, retry_section};
 use super::problem::Problem;
 use super::setting::{Origin, Setting};
 use super::settings::{Settings, typed};
-use super::source::{GivenValue, Givens, Raw, channel_names};
+use super::source::{GivenValue, Givens, Raw, names_in};
 use super::unknown::{unknown, unknown_of_channel};
 
 /// Puts the given values over the defaults. Reports every unknown key.
@@ -19,8 +19,8 @@ pub(super) fn complete(mut givens: Givens, known: &'static Known, problems: &mut
         settings.take(&key, row, &row.default, &Origin::Default, &mut givens);
     }
     settle_derived(&mut settings);
-    givens.retain(|key, given| !key.is_channels() || !matches!(&given.value, Raw::Typed(Value::Table(_))));
-    let names = channel_names(&givens);
+    givens.retain(|key, given| !key.is_of_names() || !matches!(&given.value, Raw::Typed(Value::Table(_))));
+    let names = names_in(&givens, Key::channel);
     for name in &names {
         complete_channel(name, known, &mut settings, &mut givens, problems);
     }
@@ -29,8 +29,14 @@ pub(super) fn complete(mut givens: Givens, known: &'static Known, problems: &mut
             (key.clone(), GivenValue { value: Raw::Typed(default.clone()), origin: Origin::Default })
         };
         let mut fallback: Givens = known.fallback.iter().map(|(key, default)| fallback(key, default)).collect();
-        for name in channel_names(&fallback) {
+        for name in names_in(&fallback, Key::channel) {
             complete_channel(&name, known, &mut settings, &mut fallback, problems);
+        }
+    }
+    for name in names_in(&givens, Key::recurring) {
+        for row in &known.recurring {
+            let key = Key::of_recurring(&name).child(row.name);
+            settings.take(&key, row, &row.default, &Origin::Default, &mut givens);
         }
     }
     problems.extend(givens.iter().filter_map(|(key, given)| unknown(key, given, known)));

@@ -24,6 +24,15 @@ pub(super) fn of(known: &Known) -> Value {
         "additionalProperties": { "oneOf": kinds },
     });
     sections.insert("channels".to_owned(), channels);
+    let mut recurring = section(&known.recurring);
+    recurring["required"] = json!(["cron", "channel", "target"]);
+    let recurring = json!({
+        "description": "Messages that recur, by their names.",
+        "type": "object",
+        "propertyNames": { "pattern": "^[a-z0-9_-]{1,64}$" },
+        "additionalProperties": recurring,
+    });
+    sections.insert("recurring".to_owned(), recurring);
     let mut schema = table(&sections);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("Settings of outbox");

@@ -91,6 +91,7 @@ pub(super) fn is_secret(shape: Shape, path: &[String]) -> bool {
         Shape::Headers => path.len() != 1 || is_secret_header(path[0]),
         // A target may be one, as the URLs of chat rooms are.
         Shape::Outcome => path == ["target"],
+        Shape::Text(text) => text.is_hidden,
         Shape::Flag
         | Shape::Word(_)
         | Shape::Whole(..)
@@ -98,7 +99,6 @@ pub(super) fn is_secret(shape: Shape, path: &[String]) -> bool {
         | Shape::Time(..)
         | Shape::TimeOr { .. }
         | Shape::Size(..)
-        | Shape::Text(_)
         | Shape::File
         | Shape::List { .. } => false,
     }

@@ -62,7 +62,7 @@ impl Setting {
 
     /// Where the value stands in the setting, where that is a table.
     fn path(&self) -> &[String] {
-        &self.key.parts()[if self.key.channel().is_some() { 3 } else { 2 }..]
+        &self.key.parts()[self.key.section_parts() + 1..]
     }
 }
 

@@ -40,6 +40,14 @@ impl Settings {
         names
     }
 
+    /// The names of the recurring messages.
+    pub(super) fn recurring(&self) -> Vec<String> {
+        let mut names: Vec<_> =
+            self.0.iter().filter_map(|setting| setting.key.recurring()).map(str::to_owned).collect();
+        names.dedup();
+        names
+    }
+
     pub(super) fn text(&self, key: &Key) -> &str {
         self.get(key).and_then(|setting| setting.value.as_str()).unwrap_or_default()
     }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use outbox_adapters::shape::{Shape, Shapes, Text, words};
 use outbox_adapters::{BASE_URL, HEADER_NAME, REDIS_URL, base_url, check_redis_url};
-use outbox_schema::plain_name;
+use outbox_schema::{channel_name, plain_name};
 use outbox_store::{DeliveryRecord, Durability, InDoubtPolicy, OnDeadOrdered, environment};
 use url::Url;
 
 use super::alerts::{AlertFormat, DeadRate};
 use super::lengths::{DAY, HOUR, SECOND, TEN_YEARS};
+use super::recurring::{Missed, Timetable};
 use super::sections::{LogFormat, Wakeup};
 use super::{database_url, units, url_parameters};
 

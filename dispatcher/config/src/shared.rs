@@ -11,7 +11,8 @@ use super::setting::Setting;
 use super::{Config, units};
 
 impl Config {
-    /// The settings in force that all replicas must share, without secrets: the lease, hints, the retention, alerts, and channels.
+    /// The settings in force that all replicas must share, without secrets: the lease, hints, the retention, alerts, channels, and
+    /// recurring messages.
     /// A setting at its default is left out, so that a release with a new setting has the same as the release before.
     /// Where a replica has read its settings anew, `started` are those of its start.
     pub fn shared(&self, started: &Self) -> BTreeMap<String, String> {
@@ -31,12 +32,15 @@ fn is_default(setting: &Setting) -> bool {
 /// into the database. Each machine may keep its files elsewhere.
 fn is_shared(setting: &Setting) -> bool {
     let parts: Vec<&str> = setting.key.parts().iter().map(String::as_str).collect();
-    if !matches!(parts.as_slice(), ["retention" | "alerts" | "lease" | "channels", ..] | ["dispatch", "wakeup"]) {
+    if !matches!(
+        parts.as_slice(),
+        ["retention" | "alerts" | "lease" | "channels" | "recurring", ..] | ["dispatch", "wakeup"]
+    ) {
         return false;
     }
     match setting.row.shape {
         Shape::File | Shape::Token | Shape::SecretUrl(_) | Shape::Auth | Shape::Secrets { .. } => false,
-        Shape::Headers | Shape::Outcome => !setting.is_secret(),
+        Shape::Headers | Shape::Outcome | Shape::Text(_) => !setting.is_secret(),
         Shape::Flag
         | Shape::Word(_)
         | Shape::Whole(..)
@@ -44,7 +48,6 @@ fn is_shared(setting: &Setting) -> bool {
         | Shape::Time(..)
         | Shape::TimeOr { .. }
         | Shape::Size(..)
-        | Shape::Text(_)
         | Shape::List { .. } => true,
     }
 }

@@ -57,10 +57,7 @@ impl Config {
 }
 
 fn section_of(setting: &Setting) -> Key {
-    match setting.key.channel() {
-        Some(name) => Key::of_channel(name),
-        None => Key::from_parts(setting.key.parts()[..1].to_vec()),
-    }
+    Key::from_parts(setting.key.parts()[..setting.key.section_parts()].to_vec())
 }
 
 fn line(setting: &Setting, section: &Key, origin: Option<String>) -> String {

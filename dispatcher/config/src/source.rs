@@ -1,6 +1,6 @@
 //! The sources of settings: the file, the environment, the command line. Each goes over the one before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
@@ -118,15 +118,17 @@ fn put(givens: &mut Givens, key: Key, given: GivenValue) {
     givens.insert(key, given);
 }
 
-/// The name of a variable has neither hyphens nor capitals. So find the channel, and spell the header that it means.
+/// The name of a variable has neither hyphens nor capitals. So find the channel, or what else people name, and spell the header
+/// that it means.
 fn respell(key: &mut Key, givens: &Givens) {
-    let Some(name) = key.channel().map(str::to_owned) else { return };
-    let mut channels = givens.keys().filter_map(Key::channel);
-    let meant = channels.find(|channel| *channel != name && channel.replace('-', "_") == name).map(str::to_owned);
-    let exists = givens.keys().any(|earlier| earlier.channel() == Some(&name));
-    if let [_, channel, key, rest @ ..] = key.parts_mut() {
+    let of: fn(&Key) -> Option<&str> = if key.channel().is_some() { Key::channel } else { Key::recurring };
+    let Some(name) = of(key).map(str::to_owned) else { return };
+    let mut named = givens.keys().filter_map(of);
+    let meant = named.find(|other| *other != name && other.replace('-', "_") == name).map(str::to_owned);
+    let exists = givens.keys().any(|earlier| of(earlier) == Some(&name));
+    if let [_, named, key, rest @ ..] = key.parts_mut() {
         if let (Some(meant), false) = (meant, exists) {
-            *channel = meant;
+            *named = meant;
         }
         if let ("headers", [header]) = (key.as_str(), rest) {
             *header = header.replace('_', "-");
@@ -183,7 +185,7 @@ fn collect_lines(
     }
 }
 
-/// The names of the channels that are configured.
-pub(super) fn channel_names(givens: &Givens) -> std::collections::BTreeSet<String> {
-    givens.keys().filter_map(Key::channel).map(str::to_owned).collect()
+/// The names of the channels that are configured, or of what else people name.
+pub(super) fn names_in(givens: &Givens, of: fn(&Key) -> Option<&str>) -> BTreeSet<String> {
+    givens.keys().filter_map(of).map(str::to_owned).collect()
 }

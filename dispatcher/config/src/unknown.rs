@@ -3,7 +3,7 @@
 use outbox_adapters::Kind;
 use toml::Value;
 
-use super::key::{CHANNELS, Key};
+use super::key::{CHANNELS, Key, RECURRING};
 use super::known::Known;
 use super::problem::Problem;
 use super::setting::Origin;
@@ -14,10 +14,14 @@ const NEAR: f64 = 0.65;
 
 /// An unknown key outside the channels.
 pub(super) fn unknown(key: &Key, given: &GivenValue, known: &Known) -> Option<Problem> {
-    let known: Vec<Key> = known.fixed().map(|(key, _)| key).collect();
+    let mut keys: Vec<Key> = known.fixed().map(|(key, _)| key).collect();
+    if let Some(name) = key.recurring() {
+        keys = known.recurring.iter().map(|row| Key::of_recurring(name).child(row.name)).collect();
+    }
+    let known = keys;
     let within = |section: &Key| known.iter().filter(|known| known.section() == *section).collect::<Vec<_>>();
     let is_table = matches!(&given.value, Raw::Typed(Value::Table(_)));
-    if key.is_channels() || !within(key).is_empty() {
+    if key.is_of_names() || !within(key).is_empty() {
         let advice = format!("is a section: give its keys a value, as in {key}.KEY = …");
         return (!is_table).then(|| Problem::with_key(&given.origin, key, advice));
     }
@@ -30,7 +34,7 @@ pub(super) fn unknown(key: &Key, given: &GivenValue, known: &Known) -> Option<Pr
     } else if section.is_empty() {
         let mut sections: Vec<_> = known.iter().map(|key| key.section().to_string()).collect();
         sections.dedup();
-        format!("the sections are {}, {CHANNELS}.NAME", sections.join(", "))
+        format!("the sections are {}, {CHANNELS}.NAME, {RECURRING}.NAME", sections.join(", "))
     } else {
         format!("the keys of {} are {}", key.section(), listed(section))
     };

@@ -64,9 +64,9 @@ pub enum AuditAction {
     Purge,
     /// What was past its retention was removed.
     Prune,
-    /// A destination was paused.
+    /// A destination or a recurring message was paused.
     Pause,
-    /// A destination was resumed.
+    /// A destination or a recurring message was resumed.
     Resume,
     /// Targets that a receiver called gone were forgotten.
     Clear,

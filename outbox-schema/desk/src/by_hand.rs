@@ -9,8 +9,9 @@ use outbox_store::Database;
 use super::error::while_doing;
 use super::operations::carry;
 use super::{
-    Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, InvalidTargetSelection, Outcome, Paused, Resumed,
-    Revised, Stopped, Watch, cancel, destinations, edit, invalid_targets, operations, prune,
+    Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, InvalidTargetSelection, Outcome, Paused,
+    RecurringAction, RecurringDone, Resumed, Revised, Stopped, Watch, cancel, destinations, edit, invalid_targets,
+    operations, prune, recurring,
 };
 
 #[async_trait]
@@ -54,6 +55,15 @@ impl ByHand for Database {
 
     async fn resume(&self, destination: &str, author: &Author) -> Result<Resumed, DeskError> {
         destinations::resume(self, destination, author).await.map_err(while_doing("resuming a destination"))
+    }
+
+    async fn change_recurring(
+        &self,
+        name: &str,
+        action: RecurringAction,
+        author: &Author,
+    ) -> Result<Option<RecurringDone>, DeskError> {
+        recurring::change(self, name, action, author).await.map_err(while_doing("changing a recurring message"))
     }
 
     async fn clear_invalid_targets(

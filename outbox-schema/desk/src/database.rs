@@ -14,8 +14,9 @@ use super::statements::{
 use super::{
     Action, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, FiguresFilter,
     FiguresSeries, HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter, MessageGroup,
-    MessagePage, MessageRecord, MessageSelection, PausedDestination, Selection, TermEntry, TermFilter, Vitals, dead,
-    destinations, figures, halted, invalid_targets, message_selection, messages, prune, term_page,
+    MessagePage, MessageRecord, MessageSelection, PausedDestination, RecurringEntry, Selection, TermEntry, TermFilter,
+    Vitals, dead, destinations, figures, halted, invalid_targets, message_selection, messages, prune, recurring,
+    term_page,
 };
 
 /// The entries of the audit among which a former key of a message is looked for.
@@ -103,6 +104,10 @@ impl Desk for Database {
 
     async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError> {
         destinations::list(self, all).await.map_err(while_doing("reading destinations"))
+    }
+
+    async fn recurring(&self) -> Result<Vec<RecurringEntry>, DeskError> {
+        recurring::list(self).await.map_err(while_doing("reading recurring messages"))
     }
 
     async fn figures(&self, filter: &FiguresFilter) -> Result<FiguresSeries, DeskError> {

@@ -37,6 +37,7 @@ mod preview;
 mod progress;
 mod prune;
 mod queries;
+mod recurring;
 mod redrive;
 mod replay;
 mod replicas;
@@ -75,6 +76,7 @@ pub use operations::{
 pub use port::{ByHand, Desk};
 pub use preview::Preview;
 pub use progress::{Progress, UNWATCHED, Watch};
+pub use recurring::{RecurringAction, RecurringDone, RecurringEntry};
 pub use replay::ReplayManner;
 pub use replicas::{
     ChannelRunsBy, Counted, Heartbeat, RefusedSettings, Replica, ReplicaEntry, ReplicaRow, RetentionRunsBy, RunsBy,

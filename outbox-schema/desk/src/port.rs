@@ -19,6 +19,7 @@ use super::message_selection::{MessageGroup, MessageSelection};
 use super::messages::{MessageFilter, MessagePage};
 use super::operations::{Action, Change, Outcome, Stopped};
 use super::progress::Watch;
+use super::recurring::{RecurringAction, RecurringDone, RecurringEntry};
 use super::report::{DeadGroup, MessageRecord, TermEntry, Vitals};
 use super::selection::{Cursor, DeadLetterFilter, Selection};
 
@@ -91,6 +92,9 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
     /// Destinations and channels that hold messages up, by name. With `all`, every one that the outbox remembers.
     async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError>;
 
+    /// Recurring messages that a poller knows, by name.
+    async fn recurring(&self) -> Result<Vec<RecurringEntry>, DeskError>;
+
     /// What was done over time, by channel.
     async fn figures(&self, filter: &FiguresFilter) -> Result<FiguresSeries, DeskError>;
 
@@ -136,6 +140,15 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
     /// Ends every pause of a destination or of a channel, and forgets its failures. Rows that were deferred are due
     /// again at their own times.
     async fn resume(&self, destination: &str, author: &Author) -> Result<Resumed, DeskError>;
+
+    /// Pauses a recurring message, resumes it, or has one written at once. The poller learns of it within a second. None where no
+    /// poller has known the name.
+    async fn change_recurring(
+        &self,
+        name: &str,
+        action: RecurringAction,
+        author: &Author,
+    ) -> Result<Option<RecurringDone>, DeskError>;
 
     /// Forgets targets that are known to be gone. Until then, messages to them become dead letters without an attempt.
     /// Those dead letters stay until an operator redrives them.

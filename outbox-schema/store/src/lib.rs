@@ -32,6 +32,7 @@ pub mod passing;
 pub mod payload;
 mod ports;
 mod query_error;
+pub mod recurring;
 mod replication;
 pub mod retention;
 mod rights;
@@ -64,6 +65,7 @@ pub use migrate::{
 };
 pub use outcome_target::{OutcomeTarget, TargetTemplate, TemplateError};
 pub use query_error::QueryError;
+pub use recurring::RecurringStore;
 pub use replication::Replication;
 pub use retention::{Pruning, Retention};
 pub use rights::{Role, lacks_rights};

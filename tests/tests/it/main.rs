@@ -17,6 +17,7 @@ mod page;
 mod poller;
 mod program;
 mod questions;
+mod recurring;
 mod sending;
 mod sink;
 mod writers;

@@ -19,6 +19,7 @@ mod ordering_keys;
 mod overview;
 pub(crate) mod problem;
 mod prune;
+pub(crate) mod recurring;
 mod redaction;
 pub(crate) mod requests;
 mod routes;

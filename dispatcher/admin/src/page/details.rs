@@ -22,7 +22,7 @@ fn in_words(entry: &AuditEntry, kept: &str) -> Option<String> {
     match entry.action.as_str() {
         "pause" => Some(how_long(&fields)),
         // The column beside says of what.
-        "resume" | "stop" => Some(String::new()),
+        "resume" | "stop" | "fire" => Some(String::new()),
         _ => entry.order_in_words().or_else(|| values_in_words(&fields)),
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use outbox_admin::api::{Authored, ClearBody, EditBody, PauseBody, request_for};
 use outbox_desk::{
-    Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, InvalidTargetSelection, Outcome, Paused, Resumed,
-    Revised, Skipped, Stopped, Watch,
+    Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, InvalidTargetSelection, Outcome, Paused,
+    RecurringAction, RecurringDone, Resumed, Revised, Skipped, Stopped, Watch,
 };
 use outbox_schema::MessageId;
 use serde_json::value::RawValue;
@@ -63,6 +63,16 @@ impl ByHand for Replica {
     async fn resume(&self, destination: &str, author: &Author) -> Result<Resumed, DeskError> {
         let path = format!("destinations/{}/resume", segment(destination));
         Ok(self.change(&path, &Authored::from(author)).await?)
+    }
+
+    async fn change_recurring(
+        &self,
+        name: &str,
+        action: RecurringAction,
+        author: &Author,
+    ) -> Result<Option<RecurringDone>, DeskError> {
+        let path = format!("recurring/{}/{}", segment(name), action.as_str());
+        if_there(self.change(&path, &Authored::from(author)).await)
     }
 
     async fn clear_invalid_targets(

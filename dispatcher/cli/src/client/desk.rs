@@ -7,7 +7,7 @@ use outbox_admin::api::{
 use outbox_desk::{
     Action, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, FiguresFilter,
     FiguresSeries, HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter, MessageGroup,
-    MessagePage, MessageRecord, MessageSelection, Selection, TermEntry, Vitals,
+    MessagePage, MessageRecord, MessageSelection, RecurringEntry, Selection, TermEntry, Vitals,
 };
 use outbox_schema::MessageId;
 use outbox_store::retention::{Pruned, Retention};
@@ -86,6 +86,10 @@ impl Desk for Replica {
 
     async fn destinations(&self, all: bool) -> Result<Vec<DestinationEntry>, DeskError> {
         Ok(self.ask("destinations", &DestinationQuery { all, destination: None }).await?)
+    }
+
+    async fn recurring(&self) -> Result<Vec<RecurringEntry>, DeskError> {
+        Ok(self.ask("recurring", &()).await?)
     }
 
     async fn figures(&self, filter: &FiguresFilter) -> Result<FiguresSeries, DeskError> {

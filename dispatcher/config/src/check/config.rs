@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use outbox_adapters::values::{Checked, Refused, Values};
 use outbox_store::Durability;
 
-use super::{alerts, channel};
+use super::{alerts, channel, recurring};
 use crate::key::Key;
 use crate::known::{KNOWN, Known, retry_section};
 use crate::problem::Problem;
@@ -42,6 +42,7 @@ pub(crate) fn config(
     let alerts = section("alerts", &settings, problems, |values| alerts::alerts(values, ttl));
     let max_bytes = dispatch.as_ref().ok().map(|dispatch| dispatch.max_bytes);
     let channels = channel::channels(&settings, known, max_bytes, problems);
+    let recurring = recurring::recurring(&settings, known, &channels, problems);
     // Every channel has its own retry settings. But a wrong `[retry]` is wrong even where no channel inherits it.
     retry?;
     Ok(Config {
@@ -53,6 +54,7 @@ pub(crate) fn config(
         telemetry: telemetry?,
         alerts: alerts?,
         channels,
+        recurring,
         settings,
         no_default_database,
     })

@@ -4,6 +4,7 @@ mod alerts;
 mod channel;
 mod config;
 mod outcomes;
+mod recurring;
 
 pub(super) use config::config;
 pub use config::is_on_loopback;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod made_up;
+mod recurring;
 mod refused;
 
 use std::time::Duration;

@@ -330,6 +330,56 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[channels.push]\nkind = \"fcm\"\nproject_id = \"x\"\nbase = \"5s\"", &["from 10s to 1d"]),
     ("[channels.push]\nkind = \"fcm\"\nproject_id = \"x\"\nmax_age = \"2h\"", &["from 1s to 1h"]),
     ("[channels.push]\nkind = \"fcm\"\nproject_id = \"x\"\nbase_url = \"\"", &["base_url", "http://"]),
+    // Recurring messages.
+    ("recurring = 3", &["recurring is a section"]),
+    (
+        "[recurring.todo]\ncron = \"@daily\"\nchannel = \"http\"\ntarget = \"http://127.0.0.1\"\ntime_zone = \"UTC\"",
+        &["outbox.toml:5", "did you mean recurring.todo.timezone?"],
+    ),
+    (
+        "[recurring.todo]\nchannel = \"http\"\ntarget = \"http://127.0.0.1\"",
+        &["outbox.toml:2: recurring.todo.cron is missing: it says when it is due"],
+    ),
+    (
+        "[recurring.Todo]\ncron = \"@daily\"\nchannel = \"http\"\ntarget = \"http://127.0.0.1\"",
+        &["recurring.Todo.cron", "the name of this recurring message is not allowed: it contains 'T'"],
+    ),
+    (
+        "[recurring.todo]\ncron = \"0 0 30 2 *\"\nchannel = \"http\"\ntarget = \"http://127.0.0.1\"",
+        &["outbox.toml:2: recurring.todo.cron = \"0 0 30 2 *\"", "this time never comes"],
+    ),
+    (
+        "[recurring.todo]\ncron = \"60 * * * *\"\nchannel = \"http\"\ntarget = \"http://127.0.0.1\"",
+        &["recurring.todo.cron", "this is no pattern of cron", "\"0 21 * * *\""],
+    ),
+    (
+        "[recurring.todo]\ncron = \"@daily\"\ntimezone = \"Europe/Atlantis\"\nchannel = \"http\"\ntarget = \"http://127.0.0.1\"",
+        &["recurring.todo.timezone = \"Europe/Atlantis\"", "there is no time zone of this name", "\"Europe/Berlin\""],
+    ),
+    (
+        "[recurring.todo]\ncron = \"@daily\"\nchannel = \"hook\"\ntarget = \"http://127.0.0.1\"",
+        &["recurring.todo.channel = \"hook\": is no channel; there are: http"],
+    ),
+    (
+        "[recurring.todo]\ncron = \"@daily\"\nchannel = \"http\"\ntarget = \"/s3cret\"",
+        &["recurring.todo.target = \"***\"", "channel http has no base_url"],
+    ),
+    (
+        "[recurring.todo]\ncron = \"@daily\"\nchannel = \"http\"\ntarget = \"http://127.0.0.1\"\npayload = \"{s3cret\"",
+        &["recurring.todo.payload = \"***\"", "this is not JSON"],
+    ),
+    (
+        "[recurring.todo]\ncron = \"@daily\"\nchannel = \"http\"\ntarget = \"http://127.0.0.1\"\nheaders = { \"X A\" = \"b\" }",
+        &["recurring.todo.headers"],
+    ),
+    (
+        "[recurring.todo]\ncron = \"@daily\"\nchannel = \"http\"\ntarget = \"http://127.0.0.1\"\ntags = { job = 7 }",
+        &["recurring.todo.tags.job = 7", "not a text in quotes"],
+    ),
+    (
+        "[recurring.todo]\ncron = \"@daily\"\nchannel = \"http\"\ntarget = \"http://127.0.0.1\"\nmissed = \"some\"",
+        &["recurring.todo.missed = \"some\"", "\"skip\", \"one\" or \"all\""],
+    ),
 ];
 
 #[test]

@@ -676,6 +676,25 @@ LIMIT ?2
 -- No trigger gives a hint here.
 SELECT 0 AS most FROM (SELECT 1 AS one) none WHERE one = 0
 
+-- name: recurring
+-- All recurring messages, or the one of this name.
+SELECT name, cron, timezone,
+       CONCAT(LEFT(DATE_FORMAT(fired_for, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS fired_for,
+       CONCAT(LEFT(DATE_FORMAT(next_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS next_at,
+       CONCAT(LEFT(DATE_FORMAT(asked_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS asked_at,
+       CONCAT(LEFT(DATE_FORMAT(paused_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS paused_at, paused_by
+FROM outbox_recurring WHERE ?1 IS NULL OR name = ?1 ORDER BY name
+
+-- name: recurring_ask
+UPDATE outbox_recurring SET asked_at = UTC_TIMESTAMP(3) WHERE name = ? AND asked_at IS NULL
+
+-- name: recurring_pause
+UPDATE outbox_recurring SET paused_at = UTC_TIMESTAMP(3), paused_by = ?2, next_at = NULL WHERE name = ?1 AND paused_at IS NULL
+
+-- name: recurring_resume
+-- The times that passed meanwhile are nobody's.
+UPDATE outbox_recurring SET paused_at = NULL, paused_by = NULL, since = UTC_TIMESTAMP(3) WHERE name = ? AND paused_at IS NOT NULL
+
 -- name: redrive
 -- A new life: attempts and age start anew. An expiry that has passed would end it at once.
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id bigint PATH '$.id', due_us bigint PATH '$.due_us')) AS asked

@@ -708,6 +708,25 @@ WHERE name = 'max_prepared_transactions' AND setting <> '0'
   AND NOT EXISTS (SELECT FROM pg_db_role_setting CROSS JOIN unnest(setconfig) AS config
                   WHERE lower(config) = 'outbox.wakeup=off')
 
+-- name: recurring
+-- All recurring messages, or the one of this name.
+SELECT name, cron, timezone,
+       coalesce(to_char(fired_for AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(fired_for) #>> '{}') AS fired_for,
+       coalesce(to_char(next_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(next_at) #>> '{}') AS next_at,
+       coalesce(to_char(asked_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(asked_at) #>> '{}') AS asked_at,
+       coalesce(to_char(paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(paused_at) #>> '{}') AS paused_at, paused_by
+FROM outbox_recurring WHERE $1::text IS NULL OR name = $1 ORDER BY name
+
+-- name: recurring_ask
+UPDATE outbox_recurring SET asked_at = clock_timestamp() WHERE name = $1 AND asked_at IS NULL
+
+-- name: recurring_pause
+UPDATE outbox_recurring SET paused_at = clock_timestamp(), paused_by = $2, next_at = NULL WHERE name = $1 AND paused_at IS NULL
+
+-- name: recurring_resume
+-- The times that passed meanwhile are nobody's.
+UPDATE outbox_recurring SET paused_at = NULL, paused_by = NULL, since = clock_timestamp() WHERE name = $1 AND paused_at IS NOT NULL
+
 -- name: redrive
 -- A new life: attempts and age start anew. An expiry that has passed would end it at once.
 UPDATE outbox o

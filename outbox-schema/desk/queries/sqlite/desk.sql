@@ -634,6 +634,30 @@ LIMIT ?2
 -- No trigger gives a hint here.
 SELECT 0 AS most FROM (SELECT 1 AS one) none WHERE one = 0
 
+-- name: recurring
+-- All recurring messages, or the one of this name.
+SELECT name, cron, timezone,
+       strftime('%Y-%m-%dT%H:%M:%fZ', fired_for / 1000.0, 'unixepoch') AS fired_for,
+       strftime('%Y-%m-%dT%H:%M:%fZ', next_at / 1000.0, 'unixepoch') AS next_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', asked_at / 1000.0, 'unixepoch') AS asked_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', paused_at / 1000.0, 'unixepoch') AS paused_at, paused_by
+FROM outbox_recurring WHERE ?1 IS NULL OR name = ?1 ORDER BY name
+
+-- name: recurring_ask
+UPDATE outbox_recurring SET asked_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER)
+WHERE name = ?1 AND asked_at IS NULL
+
+-- name: recurring_pause
+UPDATE outbox_recurring
+SET paused_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER), paused_by = ?2, next_at = NULL
+WHERE name = ?1 AND paused_at IS NULL
+
+-- name: recurring_resume
+-- The times that passed meanwhile are nobody's.
+UPDATE outbox_recurring
+SET paused_at = NULL, paused_by = NULL, since = CAST(round(unixepoch('subsec') * 1000) AS INTEGER)
+WHERE name = ?1 AND paused_at IS NOT NULL
+
 -- name: redrive
 -- A new life: attempts and age start anew. An expiry that has passed would end it at once.
 UPDATE outbox AS o

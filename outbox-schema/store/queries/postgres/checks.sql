@@ -57,7 +57,7 @@ SELECT c.relname::text FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_cl
 WHERE (p.partmethod <> 'n' OR p.repmodel = 't' OR p.colocationid <> 0)
   AND c.oid IN (SELECT to_regclass(name) FROM unnest(ARRAY['outbox', 'outbox_alert', 'outbox_attempt', 'outbox_audit', 'outbox_claim',
       'outbox_destination', 'outbox_invalid_target', 'outbox_lease', 'outbox_meta', 'outbox_minute', 'outbox_operation',
-      'outbox_replica', 'outbox_term', 'outbox_term_log']) AS name)
+      'outbox_recurring', 'outbox_replica', 'outbox_term', 'outbox_term_log']) AS name)
 ORDER BY 1
 
 -- name: server_version

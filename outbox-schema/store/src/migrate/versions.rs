@@ -3,7 +3,7 @@
 use crate::statement::Statement;
 
 /// The version of the tables that this program works with.
-pub const SCHEMA_VERSION: i32 = 19;
+pub const SCHEMA_VERSION: i32 = 20;
 
 /// Programs made for this version of the tables, or a later one, run on tables of [`SCHEMA_VERSION`]: a rolling upgrade
 /// begins with the tables. The newest migration writes this version into `outbox_meta`.
@@ -18,7 +18,7 @@ pub(super) struct Migration {
     pub(super) script: Statement,
 }
 
-pub(super) const MIGRATIONS: [Migration; 19] = [
+pub(super) const MIGRATIONS: [Migration; 20] = [
     Migration { version: 1, script: dialects!("migrations", "0001_outbox") },
     Migration { version: 2, script: dialects!("migrations", "0002_writers") },
     Migration { version: 3, script: dialects!("migrations", "0003_replicas") },
@@ -39,4 +39,5 @@ pub(super) const MIGRATIONS: [Migration; 19] = [
     Migration { version: 17, script: dialects!("migrations", "0017_claims_bounded") },
     Migration { version: 18, script: dialects!("migrations", "0018_deadlines") },
     Migration { version: 19, script: dialects!("migrations", "0019_served_by") },
+    Migration { version: 20, script: dialects!("migrations", "0020_recurring") },
 ];

@@ -11,7 +11,7 @@ use outbox_tests::invariants::{self, Accounts};
 use super::postgres_and_redis;
 
 /// Gives a process another wall clock; its other clocks stay.
-fn libfaketime() -> PathBuf {
+pub(crate) fn libfaketime() -> PathBuf {
     let directories = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/lib64"];
     let found = directories.iter().map(|directory| PathBuf::from(directory).join("faketime/libfaketimeMT.so.1"));
     found.into_iter().find(|path| path.is_file()).unwrap_or_else(|| {

@@ -13,6 +13,7 @@ mod session_lease;
 mod shutdown;
 mod vanished;
 
+pub(crate) use clock::libfaketime;
 use outbox_tests::faults::Setup;
 use outbox_tests::servers;
 

@@ -1,0 +1,4 @@
+//! Recurring messages.
+
+mod faults;
+mod store;
