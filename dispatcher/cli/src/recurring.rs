@@ -11,7 +11,7 @@ use outbox_console::text::{Cell, Page, print_as, to_the_second};
 use outbox_desk::{RecurringAction, RecurringDone, RecurringEntry};
 use serde::Serialize;
 
-use super::session::{AuthorArgs, Misuse, OutboxAccess, Purpose};
+use super::session::{AuthorArgs, OutboxAccess, Purpose};
 use crate::completions;
 
 #[derive(Debug, Subcommand)]
@@ -123,7 +123,7 @@ async fn next(config: &Config, url: Option<&str>, args: NextArgs) -> anyhow::Res
 }
 
 fn unknown(name: &str) -> anyhow::Error {
-    Misuse::new(format!("no poller has known a recurring message {name:?}: see `outbox recurring list`")).into()
+    anyhow::anyhow!("no poller has known a recurring message {name:?}: see `outbox recurring list`")
 }
 
 fn list(entries: &[RecurringEntry]) -> Page {

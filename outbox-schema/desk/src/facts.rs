@@ -14,8 +14,8 @@ use super::statements::{
     PAUSED_DESTINATIONS, TERMS_OF_MESSAGE,
 };
 use super::{
-    CurrentTerm, DestinationEntry, HeldUp, InvalidTarget, MessageRecord, OutcomeMessage, PausedDestination, TermEntry,
-    ToldMessage, destinations, told,
+    CurrentTerm, DestinationEntry, HeldUp, InvalidTarget, MessageRecord, OutcomeMessage, PausedDestination,
+    RecurringEntry, TermEntry, ToldMessage, destinations, recurring, told,
 };
 
 /// A message and what it may wait for, all at one moment. (On MySQL: in a few statements, one after the other.)
@@ -49,6 +49,8 @@ pub struct MessageFacts {
     pub told_by: Vec<OutcomeMessage>,
     /// The message of which the message tells, where it is an outcome.
     pub tells_of: Option<ToldMessage>,
+    /// The recurring message that the message is one of.
+    pub recurring: Option<RecurringEntry>,
 }
 
 /// The times of a message, by the database's clock.
@@ -168,6 +170,7 @@ async fn read(
         terms: connection.rows(&TERMS_OF_MESSAGE, &by_id).await?,
         told_by: told::told_by(connection, &message).await?,
         tells_of: told::tells_of(connection, &message).await?,
+        recurring: recurring::of_key(connection, message.key_sent()).await?,
         message,
         clock,
         pauses,

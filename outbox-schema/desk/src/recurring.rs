@@ -1,7 +1,7 @@
 //! Recurring messages for operators: when each is due, and pausing, resuming and firing one by hand.
 
 use outbox_store::Database;
-use outbox_store::sql::{AnyTransaction, Value, read};
+use outbox_store::sql::{AnyConnection, AnyTransaction, Value, read};
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
@@ -32,7 +32,8 @@ pub struct RecurringEntry {
 }
 
 /// What people do to a recurring message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RecurringAction {
     /// Its times pass without a message.
     Pause,
@@ -66,6 +67,12 @@ impl RecurringAction {
 /// All that pollers have known, by name.
 pub(super) async fn list(database: &Database) -> sqlx::Result<Vec<RecurringEntry>> {
     read(database, &RECURRING, &[Value::Text(None)]).await
+}
+
+/// The recurring message whose key is that of a message. None where it is of none that pollers have known.
+pub(super) async fn of_key(connection: &mut AnyConnection<'_>, key: &str) -> sqlx::Result<Option<RecurringEntry>> {
+    let Some((name, _)) = key.strip_prefix("recurring:").and_then(|rest| rest.split_once(':')) else { return Ok(None) };
+    Ok(connection.rows(&RECURRING, &[name.into()]).await?.pop())
 }
 
 /// The poller learns of it within a second. None where no poller has known the name.

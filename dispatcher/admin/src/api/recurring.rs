@@ -25,8 +25,12 @@ pub(super) async fn list(State(api_state): State<ApiState>) -> Answer<Vec<Recurr
     (status = 200, description = "The recurring message is paused", body = RecurringDone),
     Problem,
 ))]
-pub(super) async fn pause(state: State<ApiState>, name: Path<String>, body: Body<Authored>) -> Answer<RecurringDone> {
-    change(state, name, body, RecurringAction::Pause).await
+pub(super) async fn pause(
+    State(api_state): State<ApiState>,
+    Path(name): Path<String>,
+    Body(author): Body<Authored>,
+) -> Answer<RecurringDone> {
+    change(&api_state, &name, author, RecurringAction::Pause).await
 }
 
 /// Resumes a recurring message: its next time has a message again.
@@ -36,8 +40,12 @@ pub(super) async fn pause(state: State<ApiState>, name: Path<String>, body: Body
     (status = 200, description = "The recurring message goes on", body = RecurringDone),
     Problem,
 ))]
-pub(super) async fn resume(state: State<ApiState>, name: Path<String>, body: Body<Authored>) -> Answer<RecurringDone> {
-    change(state, name, body, RecurringAction::Resume).await
+pub(super) async fn resume(
+    State(api_state): State<ApiState>,
+    Path(name): Path<String>,
+    Body(author): Body<Authored>,
+) -> Answer<RecurringDone> {
+    change(&api_state, &name, author, RecurringAction::Resume).await
 }
 
 /// Has a recurring message written at once, also while it is paused. The poller does it within a second.
@@ -47,17 +55,21 @@ pub(super) async fn resume(state: State<ApiState>, name: Path<String>, body: Bod
     (status = 200, description = "The poller writes the message", body = RecurringDone),
     Problem,
 ))]
-pub(super) async fn fire(state: State<ApiState>, name: Path<String>, body: Body<Authored>) -> Answer<RecurringDone> {
-    change(state, name, body, RecurringAction::Fire).await
-}
-
-async fn change(
+pub(super) async fn fire(
     State(api_state): State<ApiState>,
     Path(name): Path<String>,
     Body(author): Body<Authored>,
+) -> Answer<RecurringDone> {
+    change(&api_state, &name, author, RecurringAction::Fire).await
+}
+
+pub(crate) async fn change(
+    api_state: &ApiState,
+    name: &str,
+    author: Authored,
     action: RecurringAction,
 ) -> Answer<RecurringDone> {
-    let done = api_state.database.change_recurring(&name, action, &author.into_author()).await?;
+    let done = api_state.database.change_recurring(name, action, &author.into_author()).await?;
     let unknown = || Problem::new(Kind::NotThere, format!("no poller has known a recurring message {name:?}"));
     done.map(Json).ok_or_else(unknown)
 }

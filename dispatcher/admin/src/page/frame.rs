@@ -19,13 +19,14 @@ const EVERY: &str = "every 5s";
 const SCRIPT_SETTINGS: &str = r#"{"includeIndicatorCSS":false,"history":false}"#;
 
 /// The pages that the way leads to.
-const WAY: [(&str, &str); 12] = [
+const WAY: [(&str, &str); 13] = [
     ("/", "Overview"),
     ("/messages", "Messages"),
     ("/dead-letters", "Dead letters"),
     ("/ordering-keys", "Halted keys"),
     ("/operations", "Operations"),
     ("/destinations", "Destinations"),
+    ("/recurring", "Recurring"),
     ("/terms", "Terms"),
     ("/invalid-targets", "Invalid targets"),
     ("/audit", "Audit"),

@@ -222,6 +222,7 @@ fn why(explained: &Explanation) -> Markup {
 /// What else can be told of it.
 fn more(explained: &Explanation) -> Markup {
     html! {
+        @if let Some(made_by) = &explained.made_by { p.hint { (text(made_by)) } }
         (sent_twice(&explained.sent_twice))
         @if !explained.outcomes.is_empty() {
             section { h2 { "Which outcomes are told?" } (said(&explained.outcomes)) }

@@ -32,6 +32,7 @@ mod pace;
 mod page_state;
 mod parts;
 mod paths;
+mod recurring;
 mod redrive;
 mod replay;
 mod request_context;

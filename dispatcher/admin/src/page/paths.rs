@@ -15,6 +15,9 @@ pub(super) const MESSAGES: &str = "/messages";
 /// The list of operations.
 pub(super) const OPERATIONS: &str = "/operations";
 
+/// The list of recurring messages.
+pub(super) const RECURRING: &str = "/recurring";
+
 /// The page of the retention.
 pub(super) const RETENTION: &str = "/retention";
 

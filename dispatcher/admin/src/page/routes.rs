@@ -6,8 +6,8 @@ use axum::{Router, middleware};
 use super::page_state::PageState;
 use super::{
     assets, audit, auth, check, dead_letters, destinations, downloads, edit, edit_many, figures, invalid_targets,
-    message, messages, of_waiting, operations, ordering_keys, overview, paths, redrive, replay, retention, settings,
-    sign_in, terms, wake,
+    message, messages, of_waiting, operations, ordering_keys, overview, paths, recurring, redrive, replay, retention,
+    settings, sign_in, terms, wake,
 };
 
 /// All routes of the page. `questions`, `changes` and `wake_ups` say how patient the listener is with them.
@@ -49,6 +49,7 @@ pub(super) fn shown() -> Router<PageState> {
         .route("/redrives/{id}/undo", get(redrive::undo_form))
         .route("/ordering-keys", get(ordering_keys::list))
         .route("/destinations", get(destinations::list))
+        .route(paths::RECURRING, get(recurring::list))
         .route("/operations", get(operations::list))
         .route("/operations/{id}", get(operations::show))
         .route("/terms", get(terms::list))
@@ -80,6 +81,7 @@ fn changed() -> Router<PageState> {
         .route("/operations/{id}/stop", post(operations::stop))
         .route("/destinations/pause", post(destinations::pause))
         .route("/destinations/resume", post(destinations::resume))
+        .route(paths::RECURRING, post(recurring::change))
         .route("/invalid-targets/clear", post(invalid_targets::clear))
         .route("/retention/prune", post(retention::prune))
 }

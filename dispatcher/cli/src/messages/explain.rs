@@ -21,6 +21,9 @@ fn in_words(explanation: &Explanation) -> Page {
     let head = format!("message {id} ({idempotency_key}) of channel {channel}: {status}, attempts: {attempts}");
     let mut page = Page::default();
     page.line(in_one_line(&head));
+    if let Some(made_by) = &explanation.made_by {
+        page.line(in_one_line(made_by));
+    }
     page.blank();
     let sent = explanation.status == Status::Success.as_str();
     page.line(if sent { "Was it sent?" } else { "Why has it not been sent?" });

@@ -1,3 +1,4 @@
+//! The times of patterns: through changes of the clock, missed ones, and whatever else.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 use jiff::Timestamp;

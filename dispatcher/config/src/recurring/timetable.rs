@@ -12,9 +12,9 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 /// A first look back for times that have passed. It is doubled until it shows enough.
 const LOOK_BACK: SignedDuration = SignedDuration::from_mins(1);
 
-/// A pattern of cron, by the clocks of a time zone. A time that does not exist there, since clocks are put forward over it, comes when they
-/// are; a time that exists twice comes the first time. A pattern of every hour has the hours that are there: none is
-/// made up for, and of two both count.
+/// A pattern of cron, by the clocks of a time zone. A time that does not exist there, since clocks are put forward over it, comes at
+/// that moment; a time that exists twice comes the first time. A pattern of every hour has the hours that are there: none is made
+/// up for, and of two both count.
 #[derive(Debug, Clone)]
 pub struct Timetable {
     cron: Cron,

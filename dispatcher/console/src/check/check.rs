@@ -10,6 +10,7 @@ use outbox_store::mistakes::Mistakes;
 use outbox_store::tls::Tls;
 use outbox_store::{Database, Dialect, InDoubtPolicy, Replication, Role, Shard};
 
+use super::recurring::of_recurring;
 use super::report::{CheckReport, CrashCost, Finding, FindingVerdict};
 use super::{rights, strict};
 use crate::alerts::Alerts;
@@ -56,6 +57,7 @@ impl Subject {
     async fn report(self, strict: bool) -> CheckReport {
         let (mut findings, of_channels) = tokio::join!(self.of_database_and_lease(strict), of_channels(&self.read));
         findings.extend(of_channels);
+        findings.extend(of_recurring(&self.read));
         findings.extend(of_alerts(&self.read));
         if strict {
             findings.extend(strict::of_lease(&self.started).map(|what| Finding::warning("lease", &what)));

@@ -2,6 +2,7 @@
 //! admin API and the page.
 
 mod check;
+mod recurring;
 mod report;
 mod rights;
 mod strict;

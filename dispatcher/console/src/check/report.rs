@@ -24,7 +24,7 @@ pub struct CheckReport {
 /// The finding about one subject.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Finding {
-    /// What was looked at: `database`, `schema`, `rights`, `lease`, a channel, `alerts`, or the key of a setting.
+    /// What was looked at: `database`, `schema`, `rights`, `lease`, a channel, a recurring message, `alerts`, or the key of a setting.
     pub subject: String,
     /// Whether what was looked at can be used.
     pub verdict: FindingVerdict,

@@ -10,6 +10,7 @@ use outbox_store::Database;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::made_by::made_by;
 use super::not_sent::NotSent;
 use super::note::Note;
 use super::outcome_notice::OutcomeNotice;
@@ -46,6 +47,9 @@ pub struct Explanation {
     /// The messages that tell of the outcomes of the message, or the message of which it tells.
     #[serde(default)]
     pub outcomes: Vec<Said<OutcomeNotice>>,
+    /// The recurring message that made the message, and for which time: `made by recurring.todo for 2026-11-30 21:00 Europe/Berlin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
     /// Likely mistakes of the application that wrote the message.
     #[serde(default)]
     pub notes: Vec<Said<Note>>,
@@ -93,6 +97,7 @@ impl Explanation {
             not_sent: super::reasons::of(facts, first, configured, fleet, waits).into_iter().map(Said::from).collect(),
             sent_twice: Repetition::of(facts),
             outcomes: OutcomeNotice::of(facts).into_iter().map(Said::from).collect(),
+            made_by: facts.recurring.as_ref().and_then(|recurring| made_by(recurring, message.key_sent())),
             notes: Note::of(facts).into_iter().map(Said::from).collect(),
         }
     }

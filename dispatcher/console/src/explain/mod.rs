@@ -6,6 +6,7 @@ mod availability;
 mod explain;
 mod holder;
 mod life;
+mod made_by;
 mod mention;
 mod not_sent;
 mod note;

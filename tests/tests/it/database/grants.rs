@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use outbox_desk::{
     Author, ByHand, Cancelled, Change, DeadLetterFilter, Desk, Edited, FiguresFilter, InvalidTargetSelection,
-    MessageFilter, MessageSelection, Pace, Refusal, Revised, Selection, UNWATCHED,
+    MessageFilter, MessageSelection, Pace, RecurringAction, Refusal, Revised, Selection, UNWATCHED,
 };
 use outbox_schema::{Enqueued, MessageId, NewMessage};
 use outbox_store::destination::{Aside, DestinationStore, Look};
 use outbox_store::retention::BEGINNING;
 use outbox_store::store::TermCounts;
-use outbox_store::{Dialect, Pruning, Retention, Shard, TermEnd, Verdict};
+use outbox_store::{Dialect, Pruning, RecurringStore, Retention, Shard, TermEnd, Verdict};
 use outbox_tests::changes::{Unfollowed, sent};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
@@ -19,6 +19,7 @@ use crate::outboxes::{self, Outbox, Step, connect, transaction};
 use crate::poller::Poller;
 use crate::program::Program;
 use crate::questions::figures::delivered;
+use crate::recurring::store::{fire, known, term};
 
 /// Where the tables lie on PostgreSQL.
 pub(crate) const SCHEMA: &str = "dispatcher";
@@ -219,6 +220,7 @@ async fn a_dispatcher_does_all_that_a_poller_and_the_desk_do_and_no_more() {
             .await;
         outbox.sql("UPDATE outbox_lease SET holder = 'y' WHERE holder = 'x'").await;
         outbox.sql("DELETE FROM outbox_lease WHERE holder = 'y'").await;
+        recur(&outbox).await;
 
         for sql in [
             "DELETE FROM outbox_invalid_target",
@@ -258,6 +260,13 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
         granted.owner.sql(rows).await;
         granted.owner.sql("UPDATE outbox SET deferred_from = available_at WHERE target LIKE '%slow%'").await;
         pause_and_resume(&operator, "https://slow.example:443", 1).await;
+        let recurs = "INSERT INTO outbox_recurring (name, cron, timezone, since) VALUES ('todo', '@daily', 'UTC', '2026-01-01 00:00:00')";
+        granted.owner.sql(recurs).await;
+        for action in [RecurringAction::Pause, RecurringAction::Resume, RecurringAction::Fire] {
+            let done = operator.change_recurring("todo", action, &author).await.unwrap();
+            assert!(done.is_some_and(|done| done.audit_id.is_some()), "{action:?}");
+        }
+        assert_eq!(operator.recurring().await.unwrap().len(), 1);
         let later = "INSERT INTO outbox (channel, target, payload, available_at) VALUES ('http', '/x', '{}', '2999-01-01 00:00:00')";
         granted.owner.sql(later).await;
         let id = MessageId(granted.owner.number("SELECT max(id) FROM outbox").await);
@@ -292,6 +301,8 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
             "UPDATE outbox_invalid_target SET reason = 'mine'",
             "INSERT INTO outbox_invalid_target (channel, target) VALUES ('http', 'mine')",
             "DELETE FROM outbox_minute",
+            "UPDATE outbox_recurring SET fired_for = NULL",
+            "INSERT INTO outbox_recurring SELECT * FROM outbox_recurring",
             "UPDATE outbox_alert SET told_at = NULL",
             "DELETE FROM outbox_claim",
             "INSERT INTO outbox_claim SELECT * FROM outbox_claim",
@@ -304,6 +315,13 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
             refused(&granted.operator, granted.owner.dialect(), sql).await;
         }
     }
+}
+
+/// Each statement of a poller about recurring messages.
+async fn recur(outbox: &Outbox) {
+    let term = term(outbox, "recurs").await;
+    let first = known(outbox, &term).await;
+    assert!(outbox.database.take_step(&term, &fire(&[first])).await.unwrap());
 }
 
 /// Each statement about figures, with rows to work on.

@@ -12,6 +12,7 @@ mod finding;
 mod keyboard;
 mod links;
 mod lists;
+mod recurring;
 mod removals;
 mod sessions;
 mod wake;

@@ -1,4 +1,7 @@
 //! Recurring messages.
 
+mod commands;
 mod faults;
-mod store;
+pub(crate) mod store;
+
+pub(crate) use commands::{TODO, known, written};

@@ -9,7 +9,7 @@ use crate::outboxes::{self, Outbox};
 /// A second, in milliseconds.
 const SECOND: i64 = 1_000;
 
-async fn term(outbox: &Outbox, nonce: &str) -> TermId {
+pub(crate) async fn term(outbox: &Outbox, nonce: &str) -> TermId {
     let holder = Holder::new("test", nonce);
     let opened = outbox.database.store().begin_term(Shard(0), &holder, Epoch(0)).await.unwrap();
     TermId { shard: Shard(0), epoch: opened.epoch, holder }
@@ -20,7 +20,7 @@ fn know(cron: &str) -> RecurringStep {
 }
 
 /// Writes a message for each of these times.
-fn fire(times_ms: &[i64]) -> RecurringStep {
+pub(crate) fn fire(times_ms: &[i64]) -> RecurringStep {
     let message = |time: &i64| NewMessage::new("http", "/", "{}").idempotency_key(format!("recurring:todo:{time}"));
     RecurringStep::Fire {
         name: "todo".to_owned(),
@@ -39,7 +39,7 @@ async fn written(outbox: &Outbox) -> i64 {
 }
 
 /// A name that is known, and the first whole second after that.
-async fn known(outbox: &Outbox, term: &TermId) -> i64 {
+pub(crate) async fn known(outbox: &Outbox, term: &TermId) -> i64 {
     outbox.database.take_step(term, &know("@daily")).await.unwrap();
     (state(outbox).await.since_ms / SECOND + 1) * SECOND
 }
