@@ -12,7 +12,8 @@ use outbox_desk::DeskError;
 
 use super::{
     audit, bench, channels, check, completions, config, dead_letters, destinations, enqueue, failover, health,
-    invalid_targets, messages, migrate, operations, ordering_keys, prune, recurring, replicas, run, session, status, top,
+    invalid_targets, messages, migrate, operations, ordering_keys, prune, recurring, replicas, run, session, status,
+    top,
 };
 use crate::client::ReplicaSetupError;
 use crate::settings::{Global, settings, settings_to_look};
@@ -39,7 +40,7 @@ const REPLAY_RIGHTS: &str = "a right is missing: a replay writes new rows, so it
      grants/mysql_replay.sql, beside those of grants/postgres_operator.sql or grants/mysql_operator.sql";
 
 /// The commands that can ask a replica instead of the database. The others neither show `--url` nor take it.
-const ASK_REPLICAS: [&str; 14] = [
+const ASK_REPLICAS: [&str; 15] = [
     "status",
     "replicas",
     "audit",

@@ -105,6 +105,39 @@ pub(super) const CHANNEL: Shapes = &[
     ("on_success", Shape::Outcome),
 ];
 
+/// The settings of every recurring message.
+pub(super) const RECURRING_MESSAGE: Shapes = &[
+    ("cron", Shape::Text(Text::new(CRON, cron).or_none())),
+    ("timezone", Shape::Text(Text::new("a name of the IANA time zones, such as \"Europe/Berlin\"", timezone))),
+    ("channel", Shape::Text(Text::new("the name of a channel", channel_name::check).or_none())),
+    ("target", Shape::Text(Text::new("what a row would say", |_| Ok(())).or_none().told().hidden())),
+    ("payload", Shape::Text(Text::new("JSON, as a text", payload).told().hidden())),
+    ("headers", Shape::Headers),
+    ("tenant", ANY_TEXT),
+    ("tags", Shape::Headers),
+    ("ordering_key", ANY_TEXT),
+    ("missed", Shape::Word(&const { words(&Missed::WORDS) })),
+];
+
+const ANY_TEXT: Shape = Shape::Text(Text::new("a text", |_| Ok(())).or_none().told());
+
+const CRON: &str = "five or six fields, such as \"0 21 * * *\", or a word, such as \"@daily\"";
+
+fn cron(pattern: &str) -> Result<(), String> {
+    if pattern.len() > 255 {
+        return Err(format!("it has {} characters, and 255 are allowed", pattern.len()));
+    }
+    Timetable::parse(pattern, "UTC").map(drop)
+}
+
+fn timezone(name: &str) -> Result<(), String> {
+    Timetable::parse("@daily", name).map(drop)
+}
+
+fn payload(text: &str) -> Result<(), String> {
+    serde_json::from_str::<serde_json::Value>(text).map(drop).map_err(|why| format!("this is not JSON ({why})"))
+}
+
 /// What keeps the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeaseStore {

@@ -72,6 +72,8 @@ pub enum AuditAction {
     Clear,
     /// An operation on many messages was stopped.
     Stop,
+    /// A recurring message was written by hand.
+    Fire,
     /// The database failed over: what a replica wrote again, and the messages that went out and are gone.
     Failover,
 }
@@ -149,7 +151,7 @@ async fn page(database: &Database, filter: &AuditFilter, after: Option<i64>, lim
 
 impl AuditAction {
     /// Every action that the audit names.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Redrive,
         Self::Undo,
         Self::Edit,
@@ -162,6 +164,7 @@ impl AuditAction {
         Self::Resume,
         Self::Clear,
         Self::Stop,
+        Self::Fire,
         Self::Failover,
     ];
 
@@ -180,6 +183,7 @@ impl AuditAction {
             Self::Resume => "resume",
             Self::Clear => "clear",
             Self::Stop => "stop",
+            Self::Fire => "fire",
             Self::Failover => "failover",
         }
     }

@@ -104,7 +104,8 @@ impl Spent {
 
 /// Whether the entry is of a change of many messages, or of a part of one: it has a page of its own.
 fn is_of_many(listed: &ListedAudit) -> bool {
-    let changes_messages = !matches!(listed.entry.action.as_str(), "stop" | "pause" | "resume" | "clear" | "failover");
+    let changes_messages =
+        !matches!(listed.entry.action.as_str(), "stop" | "pause" | "resume" | "clear" | "failover" | "fire");
     changes_messages && (listed.entry.part_of.is_some() || listed.message_id.is_none())
 }
 
@@ -115,6 +116,7 @@ fn about(listed: &ListedAudit) -> Markup {
     html! {
         @if let Some(id) = listed.message_id { (message(id)) }
         @else if let Some(id) = other_operation(entry) { "operation " a href=(paths::operation(id)) { (id) } }
+        @else if let Some(name) = named_in(entry, "recurring") { "recurring." (text(name.as_str().unwrap_or_default())) }
         @else if let Some(lost) = lost_below(entry) { a href={ (PATH) "?part_of=" (entry.id) } { (lost) " lost" } }
         @else { (paused().unwrap_or_else(nothing)) }
     }
