@@ -26,7 +26,7 @@ impl Config {
     /// As [`Self::load`], where something else is wrong.
     pub fn load_without_wrong_channels(sources: &Sources) -> Result<(Self, Vec<Problem>), ConfigError> {
         let (config, problems) = Self::read(sources, &KNOWN);
-        let others = problems.iter().filter(|problem| !problem.is_of_recurring);
+        let others = problems.iter().filter(|problem| !problem.is_of_recurring());
         let wrong: Option<BTreeSet<_>> = others.map(|problem| problem.channel.as_deref()).collect();
         match (config, wrong) {
             (Ok(config), Some(wrong)) => Ok((config.without(&wrong), problems)),

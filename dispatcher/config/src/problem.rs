@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::key::Key;
+use super::key::{Key, RECURRING};
 use super::setting::{Origin, Setting};
 
 /// All wrong settings, not only the first.
@@ -48,8 +48,6 @@ pub struct Problem {
     pub advice: String,
     /// The channel whose setting this is.
     pub(super) channel: Option<String>,
-    /// Whether this is a setting of a recurring message.
-    pub(super) is_of_recurring: bool,
 }
 
 impl Problem {
@@ -61,21 +59,17 @@ impl Problem {
     /// The problem of a key that should not be there, or that is missing.
     pub(super) fn with_key(origin: &Origin, key: &Key, advice: impl Into<String>) -> Self {
         let channel = key.channel().map(str::to_owned);
-        let is_of_recurring = key.recurring().is_some();
-        Self {
-            origin: origin.place(),
-            key: key.to_string(),
-            value: None,
-            advice: advice.into(),
-            channel,
-            is_of_recurring,
-        }
+        Self { origin: origin.place(), key: key.to_string(), value: None, advice: advice.into(), channel }
+    }
+
+    /// Whether this is about a recurring message.
+    pub(super) fn is_of_recurring(&self) -> bool {
+        self.key.strip_prefix(RECURRING).is_some_and(|rest| rest.starts_with('.'))
     }
 
     /// The problem of a source that could not be read at all.
     pub(super) fn with_source(place: String, advice: impl Into<String>) -> Self {
-        let (origin, advice) = (Some(place), advice.into());
-        Self { origin, key: String::new(), value: None, advice, channel: None, is_of_recurring: false }
+        Self { origin: Some(place), key: String::new(), value: None, advice: advice.into(), channel: None }
     }
 }
 

@@ -31,7 +31,7 @@ impl Plan {
             return plan;
         };
         if let Some((asked_ms, asked)) = state.asked_ms.and_then(|ms| Some((ms, moment(ms)?))) {
-            let message = recurring.message_by_hand(asked);
+            let message = Box::new(recurring.message_by_hand(asked));
             plan.steps.push(RecurringStep::FireAsked { name: recurring.name.clone(), asked_ms, message });
         }
         if state.paused {
@@ -95,7 +95,7 @@ mod tests {
         let keys = plan.steps.iter().flat_map(|step| match step {
             RecurringStep::Know { .. } => &[],
             RecurringStep::Fire { messages, .. } => &messages[..],
-            RecurringStep::FireAsked { message, .. } => std::slice::from_ref(message),
+            RecurringStep::FireAsked { message, .. } => std::slice::from_ref(message.as_ref()),
         });
         let key = |message: &NewMessage| message.content().ok()?.idempotency_key.map(str::to_owned);
         keys.map(|message| key(message).unwrap_or_default()).collect()

@@ -12,13 +12,11 @@ use crate::examine::delivery;
 pub(super) fn of_recurring(config: &Config) -> impl Iterator<Item = Finding> {
     config.recurring.values().map(|recurring| {
         let subject = format!("recurring {}", recurring.name);
-        match refusal(config, recurring) {
-            Some(why) => Finding::failed(&subject, &format!("its channel would make a dead letter of it: {why}")),
-            None => {
-                let next = recurring.timetable.after(Timestamp::now()).map(|next| recurring.timetable.shown(next));
-                Finding::ok(&subject, &format!("next at {}", next.as_deref().unwrap_or("no time of the calendar")))
-            }
+        if let Some(why) = refusal(config, recurring) {
+            return Finding::failed(&subject, &format!("its channel would make a dead letter of it: {why}"));
         }
+        let next = recurring.timetable.after(Timestamp::now()).map(|next| recurring.timetable.shown(next));
+        Finding::ok(&subject, &format!("next at {}", next.as_deref().unwrap_or("no time of the calendar")))
     })
 }
 

@@ -62,7 +62,7 @@ impl RecurringStep {
         match self {
             Self::Know { .. } => &[],
             Self::Fire { messages, .. } => messages,
-            Self::FireAsked { message, .. } => std::slice::from_ref(message),
+            Self::FireAsked { message, .. } => std::slice::from_ref(message.as_ref()),
         }
     }
 }

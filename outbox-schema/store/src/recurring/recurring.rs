@@ -72,7 +72,7 @@ pub enum RecurringStep {
         /// When it was asked for.
         asked_ms: i64,
         /// The message.
-        message: NewMessage,
+        message: Box<NewMessage>,
     },
 }
 

@@ -111,7 +111,7 @@ async fn a_paused_name_has_no_times_and_what_is_asked_for_by_hand_is_written_onc
         outbox.sql("UPDATE outbox_recurring SET paused_at = since, asked_at = since").await;
         assert!(!outbox.database.take_step(&term, &fire(&[first])).await.unwrap());
         let asked_ms = state(&outbox).await.asked_ms.unwrap();
-        let message = NewMessage::new("http", "/", "{}").idempotency_key("by hand");
+        let message = Box::new(NewMessage::new("http", "/", "{}").idempotency_key("by hand"));
         let step = RecurringStep::FireAsked { name: "todo".to_owned(), asked_ms, message };
         assert!(outbox.database.take_step(&term, &step).await.unwrap());
         assert!(!outbox.database.take_step(&term, &step).await.unwrap());
