@@ -103,13 +103,12 @@ pub(super) async fn recurring(
 /// The next times of a message of the settings, or else of one that a poller knows.
 async fn next(config: &Config, url: Option<&str>, args: NextArgs) -> anyhow::Result<ExitCode> {
     let NextArgs { name, limit, json } = args;
-    let timetable = match config.recurring.get(&name).filter(|_| url.is_none()) {
-        Some(recurring) => recurring.timetable.clone(),
-        None => {
-            let known = OutboxAccess::by(config, url, Purpose::Look).await?.desk().recurring().await?;
-            let known = known.into_iter().find(|known| known.name == name).ok_or_else(|| unknown(&name))?;
-            Timetable::parse(&known.cron, &known.timezone).map_err(anyhow::Error::msg)?
-        }
+    let timetable = if let Some(recurring) = config.recurring.get(&name).filter(|_| url.is_none()) {
+        recurring.timetable.clone()
+    } else {
+        let known = OutboxAccess::by(config, url, Purpose::Look).await?.desk().recurring().await?;
+        let known = known.into_iter().find(|known| known.name == name).ok_or_else(|| unknown(&name))?;
+        Timetable::parse(&known.cron, &known.timezone).map_err(anyhow::Error::msg)?
     };
     let after = |time: &Timestamp| timetable.after(*time);
     let times = std::iter::successors(after(&Timestamp::now()), after).take(usize::try_from(limit)?);

@@ -109,8 +109,7 @@ async fn dispatch(
     let hang_ups = signal(SignalKind::hangup())?;
     tell_of_default_database(&config);
     let Signals { shutdown, at_once, at_work } = Signals::heeded(config.dispatch.drain_timeout);
-    let tokens = Reloadable::new(Tokens::of(&config));
-    let alerts = Reloadable::new(Alerts::of(&config)?);
+    let (tokens, alerts) = (Reloadable::new(Tokens::of(&config)), Reloadable::new(Alerts::of(&config)?));
     let listener = wire.spawn(Listener::bind(config.admin.listen, tokens.clone())).await??;
     let listening_on = listener.address();
     let metrics = shown(&config, telemetry)?;

@@ -123,7 +123,7 @@ async fn the_clock_of_a_replica_decides_nothing() {
         ]);
         written(&stage, 3).await;
         let logged = fleet.led_by(place)[0].began.elapsed().map_or_else(|ahead| ahead.duration(), |behind| behind);
-        assert!(logged > Duration::from_secs(3000), "the replica lives an hour away: {logged:?}");
+        assert!(logged > Duration::from_mins(50), "the replica lives an hour away: {logged:?}");
         fleet.stop(place).await;
     }
     let (times, now) = (times(&stage).await, jiff::Timestamp::now().as_second());
