@@ -155,6 +155,7 @@ async fn dispatch(
         lineages,
         database: asked.clone(),
         journal: handle.journal(),
+        terms: handle.terms(),
         metrics: metrics.clone(),
         instance: instance.clone(),
         lease_ttl: numbers(&config, args).lease_ttl,

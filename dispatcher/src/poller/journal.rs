@@ -208,11 +208,6 @@ impl Journal {
         to_mend
     }
 
-    /// Whether this process has claimed nothing lately.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.state.lock().entries.is_empty()
-    }
-
     /// Waits until messages are to be listed that a failover lost.
     ///
     /// # Cancel safety

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use outbox_store::store::failover::{FailoverEntry, awaited, restore, tell};
 use outbox_store::{Database, Lineages, Mark, Shard, StoreError};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -12,6 +13,7 @@ use crate::backoff::Backoff;
 use crate::fault_point::{self, Point};
 use crate::metrics::Metrics;
 use crate::poller::journal::{Journal, ToMend};
+use crate::term::Term;
 
 /// How long the first claims after a failover wait for what is written again.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
@@ -34,6 +36,8 @@ pub struct Mender {
     pub database: Database,
     /// What this process claimed and marked lately.
     pub journal: Arc<Journal>,
+    /// The terms that this process leads, one after the other.
+    pub terms: watch::Receiver<Option<Arc<Term>>>,
     /// Where what is lost is counted.
     pub metrics: Arc<Metrics>,
     /// The id of this process.
@@ -78,7 +82,8 @@ impl Mender {
             let mending = async {
                 if !is_written {
                     self.mend_once(&mut marked).await?;
-                    if !self.journal.is_empty() {
+                    // Others wait for each that has polled, also where it claimed nothing.
+                    if self.terms.borrow().is_some() {
                         self.tell(entry, marked).await?;
                     }
                     is_written = true;
