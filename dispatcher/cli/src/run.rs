@@ -9,7 +9,7 @@ use clap::Args;
 use outbox_adapters::Hints;
 use outbox_desk::{Replica, RunsBy};
 use outbox_store::migrate::Meta;
-use outbox_store::{Database, Shard, Store};
+use outbox_store::{Database, Lineages, Shard, Store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{self, Builder};
 use tokio::signal::unix::{SignalKind, signal};
@@ -128,8 +128,7 @@ async fn dispatch(
     let (lease, store) = (Arc::new(LeaseHealth::new(lease)), Arc::new(StoreHealth::new(store, lineages.clone())));
     warn_of_what_is_in_the_clear(&config, &alerts);
     tokio::spawn(session::warn_of_the_lease(lease.clone()));
-    let wake_ups = wiring::wake_ups(&config, &outbox_id)?;
-    let channels = wiring::channels(&config, listening_on)?;
+    let (wake_ups, channels) = (wiring::wake_ups(&config, &outbox_id)?, wiring::channels(&config, listening_on)?);
     let configured = Reloadable::new(Configured::of(&config));
     let runs_by = Reloadable::new(Configured::runs_by(&config, &config));
     let fleet = Arc::new(Fleet::of(runs_by.clone()));
@@ -151,16 +150,6 @@ async fn dispatch(
     });
     let handle = dispatcher.handle();
     let _ = at_work.set(handle.clone());
-    let mender = Mender {
-        lineages,
-        database: asked.clone(),
-        journal: handle.journal(),
-        terms: handle.terms(),
-        metrics: metrics.clone(),
-        instance: instance.clone(),
-        lease_ttl: numbers(&config, args).lease_ttl,
-    };
-    wire.spawn(mender.follow());
     let (marker_health, judged_by) = (handle.marker_health(), configured.clone());
     let replica =
         Arc::new(Health::new(&asked, store.clone(), lease.clone(), marker_health, fleet.clone(), &config, judged_by));
@@ -175,6 +164,7 @@ async fn dispatch(
         checks: Checks::default(),
         schedule: handle.schedule(),
     };
+    wire.spawn(mender(lineages, &api_state, &metrics, &handle, instance.clone()).follow());
 
     for (pool, its) in [("loop", database.clone()), ("listener", asked.clone())] {
         metrics.pool(pool, move || its.connections());
@@ -237,6 +227,25 @@ fn warn_of_what_is_in_the_clear(config: &Config, alerts: &Reloadable<Option<Aler
         tracing::warn!(
             "alerts.in_the_clear: alerts.url begins with http://: who is on the network can read it, and post there"
         );
+    }
+}
+
+/// Who writes again what a failover lost, on the connections of the listener.
+fn mender(
+    lineages: Arc<Lineages>,
+    api_state: &ApiState,
+    metrics: &Arc<Metrics>,
+    handle: &Handle,
+    instance: String,
+) -> Mender {
+    Mender {
+        lineages,
+        database: api_state.database.clone(),
+        journal: handle.journal(),
+        terms: handle.terms(),
+        metrics: metrics.clone(),
+        instance,
+        lease_ttl: api_state.started.lease.ttl,
     }
 }
 

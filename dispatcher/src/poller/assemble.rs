@@ -123,18 +123,7 @@ impl Dispatcher {
             schedule,
         };
         let (marks, sent) = mpsc::unbounded_channel();
-        let marker = Marker {
-            store: store.clone(),
-            in_flight: in_flight.clone(),
-            journal: journal.clone(),
-            lineages: parts.lineages.clone(),
-            quarantine: quarantine.clone(),
-            destinations: destinations.clone(),
-            wakeup: wakeup.clone(),
-            health: marker_health.clone(),
-            size: Measure::new(ttl),
-            metrics: metrics.clone(),
-        };
+        let marker = marker(&handle, store.clone(), parts.lineages.clone(), quarantine.clone(), ttl);
         tokio::spawn(marker.run_watched(sent));
         let intake = Intake {
             store: store.clone(),
@@ -190,6 +179,27 @@ impl Dispatcher {
             settings: settings.run,
             handle,
         }
+    }
+}
+
+fn marker(
+    handle: &Handle,
+    store: Arc<dyn Store>,
+    lineages: Arc<Lineages>,
+    quarantine: Arc<Quarantine>,
+    ttl: Duration,
+) -> Marker {
+    Marker {
+        store,
+        in_flight: handle.in_flight.clone(),
+        journal: handle.journal.clone(),
+        lineages,
+        quarantine,
+        destinations: handle.destinations.clone(),
+        wakeup: handle.wakeup.clone(),
+        health: handle.marker_health.clone(),
+        size: Measure::new(ttl),
+        metrics: handle.metrics.clone(),
     }
 }
 
