@@ -29,7 +29,7 @@ const TRIAL: Duration = Duration::from_mins(1);
 pub struct SessionLease {
     database: Database,
     outbox_id: String,
-    /// What this process holds.
+    /// The leases that this process holds, by their shards.
     seats: Arc<Mutex<HashMap<Shard, Seat>>>,
 }
 

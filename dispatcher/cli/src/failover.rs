@@ -48,7 +48,7 @@ struct Failover {
     messages: Vec<Lost>,
 }
 
-/// What was found.
+/// What a replica found after a failover, in numbers.
 #[derive(Debug, Serialize, Deserialize)]
 struct Counts {
     marked_again: u64,

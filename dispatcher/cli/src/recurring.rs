@@ -47,7 +47,7 @@ pub(super) struct NextArgs {
     /// The name: NAME of [recurring.NAME].
     #[arg(add = ArgValueCandidates::new(completions::recurring))]
     name: String,
-    /// How many times.
+    /// How many of the next times to show.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
     /// As JSON.

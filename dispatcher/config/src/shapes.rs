@@ -138,7 +138,7 @@ fn payload(text: &str) -> Result<(), String> {
     serde_json::from_str::<serde_json::Value>(text).map(drop).map_err(|why| format!("this is not JSON ({why})"))
 }
 
-/// What keeps the lease.
+/// The keepers of a lease, by their words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeaseStore {
     Table,

@@ -58,7 +58,7 @@ struct Row {
     left: Left,
 }
 
-/// What came of a row.
+/// The outcome of a claimed row, as far as it is known.
 #[derive(Debug)]
 enum Left {
     /// Nothing yet: it may be on the wire.

@@ -30,7 +30,7 @@ const GROUP: usize = 1_024;
 /// Writes again what a failover lost of this process's work.
 #[derive(Debug)]
 pub struct Mender {
-    /// What tells of failovers.
+    /// The lineages that this process knows, which tell of failovers.
     pub lineages: Arc<Lineages>,
     /// The connections of the listener: those of the loop wait for what is written here.
     pub database: Database,

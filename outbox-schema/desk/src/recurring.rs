@@ -27,7 +27,7 @@ pub struct RecurringEntry {
     pub asked_at: Option<String>,
     /// Since when it is paused.
     pub paused_at: Option<String>,
-    /// Who paused it.
+    /// Who paused the name.
     pub paused_by: Option<String>,
 }
 

@@ -29,7 +29,7 @@ pub struct Lineages {
 /// What failovers lost, and was written again.
 #[derive(Debug, Default)]
 struct Repairs {
-    /// Whether somebody writes it.
+    /// Whether somebody in this process writes it again.
     begun: bool,
     /// How often the database became another one.
     changes: u64,
