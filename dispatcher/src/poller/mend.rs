@@ -66,7 +66,10 @@ impl Mender {
                     Ok(()) => late = Uuid::new_v4(),
                     Err(error) => {
                         tracing::warn!(%error, "failover.not_listed");
-                        tokio::time::sleep(LIMIT).await;
+                        // The database may be about to fail over again: that is not waited with.
+                        if tokio::time::timeout(LIMIT, same.changed()).await.is_ok() {
+                            self.mend().await;
+                        }
                     }
                 },
             }
