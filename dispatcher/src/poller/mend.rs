@@ -62,10 +62,11 @@ impl Mender {
         loop {
             tokio::select! {
                 () = same.changed() => self.mend().await,
-                () = self.journal.lost() => match self.tell(late, 0).await {
-                    Ok(()) => late = Uuid::new_v4(),
-                    Err(error) => {
-                        tracing::warn!(%error, "failover.not_listed");
+                () = self.journal.lost() => match tokio::time::timeout(LIMIT, self.tell(late, 0)).await {
+                    Ok(Ok(())) => late = Uuid::new_v4(),
+                    failed => {
+                        let error = failed.map(|failed| failed.err().map(|error| error.to_string()));
+                        tracing::warn!(?error, "failover.not_listed");
                         // The database may be about to fail over again: that is not waited with.
                         if tokio::time::timeout(LIMIT, same.changed()).await.is_ok() {
                             self.mend().await;
