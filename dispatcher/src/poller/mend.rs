@@ -65,8 +65,11 @@ impl Mender {
                 () = self.journal.lost() => match tokio::time::timeout(LIMIT, self.tell(late, 0)).await {
                     Ok(Ok(())) => late = Uuid::new_v4(),
                     failed => {
-                        let error = failed.map(|failed| failed.err().map(|error| error.to_string()));
-                        tracing::warn!(?error, "failover.not_listed");
+                        let error = match failed {
+                            Ok(Err(error)) => error.to_string(),
+                            Ok(Ok(())) | Err(_) => format!("nothing came within {LIMIT:?}"),
+                        };
+                        tracing::warn!(error, "failover.not_listed");
                         // The database may be about to fail over again: that is not waited with.
                         if tokio::time::timeout(LIMIT, same.changed()).await.is_ok() {
                             self.mend().await;
