@@ -34,14 +34,13 @@ WHERE o.status = 'PENDING' AND o.shard = ? AND o.ordering_key IS NULL AND o.prio
 ORDER BY o.available_at, o.id LIMIT ?
 
 -- name: look_at_keys
--- The first waiting rows of an ordering key, due or not. TRUE: dead letters of its channel do not halt it.
-FROM outbox o FORCE INDEX (outbox_ordered)
-WHERE o.status = 'PENDING' AND o.shard = ? AND o.ordering_key = ? AND o.channel = ?
-  AND (? OR COALESCE((SELECT d.id FROM outbox d FORCE INDEX (outbox_ordered)
-                      WHERE d.status = 'DEAD' AND d.shard = o.shard AND d.ordering_key = o.ordering_key
-                        AND d.channel = o.channel AND COALESCE(d.dead_reason, '') <> 'cancelled'
-                      ORDER BY d.id LIMIT 1), o.id) >= o.id)
-ORDER BY o.id LIMIT ?
+-- The rows that `nth_of_keys` finds, due or not. Dead letters halt the keys of these channels, or (TRUE) of none.
+FROM (?) first STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = first.id
+WHERE ? OR CAST(o.channel AS BINARY) NOT IN (?)
+   OR COALESCE((SELECT d.id FROM outbox d FORCE INDEX (outbox_ordered)
+                WHERE d.status = 'DEAD' AND d.shard = o.shard AND d.ordering_key = o.ordering_key
+                  AND d.channel = o.channel AND COALESCE(d.dead_reason, '') <> 'cancelled'
+                ORDER BY d.id LIMIT 1), o.id) >= o.id
 
 -- name: look_at_lanes
 -- Due rows of one priority of a lane, or (TRUE) of all lanes that share its number, behind a place or (TRUE) from the first on.
@@ -61,14 +60,14 @@ STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = newest.id
 WHERE o.first_attempt_at IS NULL
 
 -- name: next_keys
--- The next ordering keys of the ring. The index is skipped through from key to key where all its leading columns are grouped
+-- The next ordering keys of the ring, and the first waiting row of each. The index is skipped through from key to key where all its leading columns are grouped
 -- by, though two of them are constant; the status in the collation of its column, or MariaDB takes it for none and sorts all
 -- that it read. Stepping as SQLite does is worse here: a range whose start is a column of an outer query is not a range to this
 -- optimizer.
 --
 -- A statement that is never prepared and kept: once MariaDB (10.11) has opened the table anew, which it does by itself under
 -- load, a kept statement reads the rows too, so that nothing is skipped.
-SELECT channel, ordering_key FROM outbox FORCE INDEX (outbox_ordered)
+SELECT channel, ordering_key, MIN(id) AS id FROM outbox FORCE INDEX (outbox_ordered)
 WHERE status = 'PENDING' COLLATE utf8mb4_bin AND shard = ? AND ordering_key >= ? AND (ordering_key > ? OR channel > ?)
 GROUP BY status, shard, ordering_key, channel ORDER BY status, shard, ordering_key, channel LIMIT ?
 
@@ -77,6 +76,13 @@ GROUP BY status, shard, ordering_key, channel ORDER BY status, shard, ordering_k
 -- from one to the next: see `next_keys`.
 SELECT turn, priority, MIN(available_at) <= UTC_TIMESTAMP(6) AS due FROM outbox FORCE INDEX (outbox_turns)
 WHERE shard = ? AND turn ? GROUP BY shard, turn, priority LIMIT ?
+
+-- name: nth_of_keys
+-- Of each ordering key, the waiting row that has so many before it. A key is named by a row of it.
+SELECT (SELECT e.id FROM outbox e FORCE INDEX (outbox_ordered)
+        WHERE e.status = 'PENDING' AND e.shard = k.shard AND e.ordering_key = k.ordering_key AND e.channel = k.channel
+        ORDER BY e.id LIMIT 1 OFFSET ?) AS id
+FROM outbox k FORCE INDEX (PRIMARY) WHERE k.id IN (?)
 
 -- name: shown
 -- What a look shows of a row: see Header. A look goes on from here. 0000-00-00 comes before all moments and is NULL. Another

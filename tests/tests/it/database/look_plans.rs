@@ -17,12 +17,13 @@ const MANY: &str = "INSERT INTO outbox (channel, target, payload, tenant, orderi
 const EARLIER: &str = "TIMESTAMP'1970-01-01 00:00:00' + INTERVAL 1700000000000000 MICROSECOND";
 const BEFORE_ALL: &str = "'0000-00-00 00:00:00'";
 const KNOWN: &str = "1, 2, 3";
+const SOME_IDS: &str = "SELECT 1 AS id UNION ALL SELECT 2";
 const LANES: &str = "'http\\nacme', 'http\\nother'";
 
 /// A statement of MySQL, made of those of these names, with its values; and the indexes of which it reads a stretch.
 type Planned = (&'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
-const ON_MYSQL: [Planned; 9] = [
+const ON_MYSQL: [Planned; 10] = [
     (
         &["shown", "look"],
         &["0", "0", "TRUE", BEFORE_ALL, "TRUE", BEFORE_ALL, "0", "TRUE", "NULL", "TRUE", "NULL", "2048"],
@@ -41,7 +42,8 @@ const ON_MYSQL: [Planned; 9] = [
     ),
     (&["next_lanes"], &["0", "> -1", "2048"], &["outbox_turns"]),
     (&["next_keys"], &["0", "''", "''", "''", "512"], &["outbox_ordered"]),
-    (&["shown", "look_at_keys"], &["0", "'9'", "'http'", "FALSE", "8"], &["outbox_ordered"]),
+    (&["nth_of_keys"], &["7", KNOWN], &["PRIMARY", "outbox_ordered"]),
+    (&["shown", "look_at_keys"], &[SOME_IDS, "FALSE", "'http'"], &["PRIMARY", "outbox_ordered"]),
     (
         &["claim_rows"],
         &["'[[1, 0], [9, 0]]'", "'[{\"name\": \"http\", \"halt\": true}]'", "0"],

@@ -1,5 +1,5 @@
 //! Looks on one connection. They are plain statements and lock nothing. Each is sent with its values spelled out, so that the
-//! server plans it for these. Each is a range of an index: a branch for each priority, lane or key.
+//! server plans it for these. Each is a range of an index: a branch for each priority or lane.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -126,15 +126,15 @@ impl Looks<'_> {
     ) -> Result<RingStep, StoreError> {
         let (channel, key) = from.map_or_else(|| (String::new(), lowest_key()), names_of);
         let values = [shard.0.to_string(), text(&key), text(&key), text(&channel), keys.to_string()];
-        let found: Vec<(String, String)> = self.rows(spelled_text(query!("mysql/due/next_keys"), &values)).await?;
-        let branch = |(channel, key): &(String, String)| {
-            let goes_on = if halting.contains(channel) { "FALSE" } else { "TRUE" };
-            let values = [shard.0.to_string(), text(key), text(channel), goes_on.to_owned(), each.to_string()];
-            spelled_text(query!("mysql/due/shown", "mysql/due/look_at_keys"), &values)
-        };
-        let last = found.last().filter(|_| found.len() >= keys as usize);
-        let next = last.map(|(channel, key)| ring_place(channel, key));
-        Ok(RingStep { headers: due_of_keys(self.headers(found.iter().map(branch).collect()).await?), next })
+        let found: Vec<KeyRow> = self.rows(spelled_text(query!("mysql/due/next_keys"), &values)).await?;
+        let Some(last) = found.last() else { return Ok(RingStep::default()) };
+        let next = (found.len() >= keys as usize).then(|| ring_place(&last.channel, &last.ordering_key));
+        let ids = found.iter().map(|key| key.id.to_string()).collect::<Vec<_>>().join(", ");
+        let nth = (0..each).map(|nth| spelled_text(query!("mysql/due/nth_of_keys"), &[nth.to_string(), ids.clone()]));
+        let mut values = vec![nth.collect::<Vec<_>>().join("\nUNION ALL\n")];
+        values.extend(listed(halting.iter().map(|channel| text(channel))));
+        let rows = self.rows(spelled_text(query!("mysql/due/shown", "mysql/due/look_at_keys"), &values)).await?;
+        Ok(RingStep { headers: due_of_keys(rows), next })
     }
 
     /// The rows of these branches, in no order.
@@ -156,6 +156,14 @@ impl Looks<'_> {
         let rows = rows.map_err(|error| failed(LOOKING, error))?;
         rows.iter().map(T::from_row).collect::<Result<_, _>>().map_err(|error| failed(LOOKING, error))
     }
+}
+
+/// An ordering key, with its first waiting row.
+#[derive(Debug, FromRow)]
+struct KeyRow {
+    channel: String,
+    ordering_key: String,
+    id: i64,
 }
 
 /// A number of lanes that has rows of that priority.
