@@ -19,6 +19,11 @@ GRANT SELECT ON outbox_replica TO OPERATOR;
 GRANT SELECT ON outbox_minute TO OPERATOR;
 GRANT SELECT ON outbox_operation TO OPERATOR;
 GRANT SELECT ON outbox_recurring TO OPERATOR;
+GRANT SELECT ON outbox_job TO OPERATOR;
+GRANT SELECT ON outbox_job_token TO OPERATOR;
+GRANT SELECT ON outbox_job_seat TO OPERATOR;
+GRANT SELECT ON outbox_job_run TO OPERATOR;
+GRANT SELECT ON outbox_job_status TO OPERATOR;
 -- Stopping what others ordered. The right to insert here is not among it: the poller would carry out whatever is ordered, by its own
 -- rights. So a change that this account makes is carried out by whoever asked, and has no row.
 GRANT UPDATE (status, ended_at, failure) ON outbox_operation TO OPERATOR;
@@ -33,6 +38,8 @@ GRANT SELECT, INSERT ON outbox_audit TO OPERATOR;
 GRANT INSERT, UPDATE (destination, paused_until, paused_by, pause_kind, reason, failures, aside_until,
                       by_hand_at) ON outbox_destination TO OPERATOR;
 GRANT UPDATE (since, next_at, asked_at, paused_at, paused_by) ON outbox_recurring TO OPERATOR;
+GRANT UPDATE (paused_at, paused_by) ON outbox_job TO OPERATOR;
+GRANT UPDATE (expires_at) ON outbox_job_seat TO OPERATOR;
 -- Forgetting targets that are known to be gone.
 GRANT DELETE ON outbox_invalid_target TO OPERATOR;
 -- Nothing updates it by this: a lock on the row of a term asks for the right to change some of it.

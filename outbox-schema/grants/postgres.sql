@@ -35,6 +35,9 @@ GRANT USAGE ON SCHEMA :"schema" TO :"dispatcher";
 GRANT SELECT, INSERT, UPDATE ON :"schema".outbox_term, :"schema".outbox_invalid_target, :"schema".outbox_recurring
     TO :"dispatcher";
 GRANT SELECT, UPDATE ON :"schema".outbox_alert TO :"dispatcher";
+-- `outbox exclusive` runs with these rights too.
+GRANT SELECT, INSERT, UPDATE ON :"schema".outbox_job, :"schema".outbox_job_token, :"schema".outbox_job_seat TO :"dispatcher";
+GRANT SELECT, INSERT, UPDATE, DELETE ON :"schema".outbox_job_run TO :"dispatcher";
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     :"schema".outbox, :"schema".outbox_term_log, :"schema".outbox_claim, :"schema".outbox_lease, :"schema".outbox_replica,
     :"schema".outbox_minute, :"schema".outbox_operation, :"schema".outbox_destination

@@ -14,7 +14,8 @@ GRANT SELECT ON
     :"schema".outbox, :"schema".outbox_meta, :"schema".outbox_term, :"schema".outbox_term_log, :"schema".outbox_claim,
     :"schema".outbox_attempt, :"schema".outbox_destination, :"schema".outbox_invalid_target, :"schema".outbox_audit,
     :"schema".outbox_lease, :"schema".outbox_replica, :"schema".outbox_minute, :"schema".outbox_operation,
-    :"schema".outbox_recurring
+    :"schema".outbox_recurring, :"schema".outbox_job, :"schema".outbox_job_token, :"schema".outbox_job_seat,
+    :"schema".outbox_job_run, :"schema".outbox_job_status
     TO :"operator";
 -- Stopping what others ordered. The right to insert here is not among it: the poller would carry out whatever is ordered, by its own
 -- rights. So a change that this role makes is carried out by whoever asked, and has no row.
@@ -30,6 +31,8 @@ GRANT INSERT ON :"schema".outbox_audit TO :"operator";
 GRANT INSERT, UPDATE (paused_until, paused_by, pause_kind, reason, failures, aside_until, by_hand_at)
     ON :"schema".outbox_destination TO :"operator";
 GRANT UPDATE (since, next_at, asked_at, paused_at, paused_by) ON :"schema".outbox_recurring TO :"operator";
+GRANT UPDATE (paused_at, paused_by) ON :"schema".outbox_job TO :"operator";
+GRANT UPDATE (expires_at) ON :"schema".outbox_job_seat TO :"operator";
 -- Forgetting targets that are known to be gone.
 GRANT DELETE ON :"schema".outbox_invalid_target TO :"operator";
 -- Nothing updates it by this: a lock on the row of a term asks for the right to change some of it.

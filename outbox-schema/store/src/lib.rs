@@ -19,6 +19,7 @@ mod durability;
 pub mod environment;
 pub mod figures;
 pub mod fingerprint;
+pub mod jobs;
 mod lineage;
 mod literal;
 pub mod look;
@@ -54,6 +55,7 @@ pub use claim_id::ClaimId;
 pub use database::{ConnectError, ConnectOptions, Connections, Database, Dialect, check_inserts};
 pub use destination::{DestinationStore, Pause, PauseKind};
 pub use durability::Durability;
+pub use jobs::JobStore;
 pub use lineage::{Lineage, Lineages, SameDatabase, Seen};
 pub use mark::{
     AttemptRecord, DeadReason, DeliveryRecord, Identity, InDoubtPolicy, KNOWN_ALREADY, Mark, Outcome, Scope, Verdict,

@@ -1,9 +1,9 @@
 //! The statements of the store: `queries/DIALECT/SUBJECT.sql`. The scripts of the tables lie in `outbox-schema`.
 
 outbox_schema::files! {
-    "postgres": "alerts" "checks" "destinations" "due" "failover" "figures" "migrate" "poller" "recurring" "retention";
-    "mysql": "alerts" "checks" "destinations" "due" "failover" "figures" "migrate" "poller" "recurring" "retention";
-    "sqlite": "alerts" "checks" "destinations" "due" "failover" "figures" "migrate" "poller" "recurring" "retention";
+    "postgres": "alerts" "checks" "destinations" "due" "failover" "figures" "jobs" "migrate" "poller" "recurring" "retention";
+    "mysql": "alerts" "checks" "destinations" "due" "failover" "figures" "jobs" "migrate" "poller" "recurring" "retention";
+    "sqlite": "alerts" "checks" "destinations" "due" "failover" "figures" "jobs" "migrate" "poller" "recurring" "retention";
 }
 
 /// The text of a file of `outbox-schema`, without its ending.

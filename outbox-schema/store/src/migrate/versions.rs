@@ -3,7 +3,7 @@
 use crate::statement::Statement;
 
 /// The version of the tables that this program works with.
-pub const SCHEMA_VERSION: i32 = 20;
+pub const SCHEMA_VERSION: i32 = 21;
 
 /// Programs made for this version of the tables, or a later one, run on tables of [`SCHEMA_VERSION`]: a rolling upgrade
 /// begins with the tables. The newest migration writes this version into `outbox_meta`.
@@ -18,7 +18,7 @@ pub(super) struct Migration {
     pub(super) script: Statement,
 }
 
-pub(super) const MIGRATIONS: [Migration; 20] = [
+pub(super) const MIGRATIONS: [Migration; 21] = [
     Migration { version: 1, script: dialects!("migrations", "0001_outbox") },
     Migration { version: 2, script: dialects!("migrations", "0002_writers") },
     Migration { version: 3, script: dialects!("migrations", "0003_replicas") },
@@ -40,4 +40,5 @@ pub(super) const MIGRATIONS: [Migration; 20] = [
     Migration { version: 18, script: dialects!("migrations", "0018_deadlines") },
     Migration { version: 19, script: dialects!("migrations", "0019_served_by") },
     Migration { version: 20, script: dialects!("migrations", "0020_recurring") },
+    Migration { version: 21, script: dialects!("migrations", "0021_jobs") },
 ];

@@ -367,7 +367,7 @@ async fn migrate_says_what_it_did_and_names_tables_that_somebody_dropped() {
         // As Alembic and drizzle-kit do with tables that they do not know.
         let tables = "outbox, outbox_meta, outbox_term, outbox_term_log, outbox_claim, outbox_attempt, outbox_destination, \
                       outbox_invalid_target, outbox_audit, outbox_lease, outbox_replica, outbox_minute, outbox_alert, outbox_operation, \
-                      outbox_recurring";
+                      outbox_recurring, outbox_job, outbox_job_token, outbox_job_seat, outbox_job_run";
         match outbox.dialect() {
             Dialect::Postgres => outbox.sql(&format!("DROP TABLE {tables} CASCADE")).await,
             Dialect::MySql | Dialect::Sqlite => outbox.sql(&format!("DROP TABLE {tables}, outbox_cancelling")).await,

@@ -1,0 +1,58 @@
+-- name: begin
+-- A run has begun.
+UPDATE outbox_job
+SET period_from = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?2 * 1000 MICROSECOND,
+    held_until = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?3 * 1000 MICROSECOND,
+    due_within_ms = ?4
+WHERE name = ?1
+
+-- name: crashed
+-- Runs of this job of which nobody told the end, before another began.
+UPDATE outbox_job_run SET ended_at = seen_at, ended_because = 'crashed'
+WHERE name = ?1 AND ended_because IS NULL
+
+-- name: end
+-- How a run ended. A later run, which found it without an end, took it for crashed.
+UPDATE outbox_job_run
+SET ended_at = UTC_TIMESTAMP(3), seen_at = UTC_TIMESTAMP(3), ended_because = ?2, exit_code = ?3, `signal` = ?4, tail = ?5
+WHERE id = ?1 AND (ended_because IS NULL OR ended_because = 'crashed')
+
+-- name: ended
+-- What the end of a run leaves for the next: when it may begin (--every), and when the last one succeeded.
+UPDATE outbox_job
+SET held_until = GREATEST(COALESCE(held_until, '1970-01-01'), TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?2 * 1000 MICROSECOND),
+    last_success_at = CASE WHEN ?3 = 1 THEN UTC_TIMESTAMP(3) ELSE last_success_at END
+WHERE name = ?1
+
+-- name: known
+-- A job is known from its first run on.
+INSERT INTO outbox_job (name, created_at) VALUES (?1, UTC_TIMESTAMP(3)) ON DUPLICATE KEY UPDATE name = name
+
+-- name: known_token
+INSERT INTO outbox_job_token (name, token) VALUES (?1, 0) ON DUPLICATE KEY UPDATE name = name
+
+-- name: lock
+-- What says whether a run may begin. Whoever asks begins it, or none.
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', period_from) DIV 1000 AS period_ms,
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', held_until) DIV 1000 AS held_ms,
+       TIMESTAMPDIFF(MICROSECOND, '1970-01-01', last_success_at) DIV 1000 AS last_success_ms, paused_at IS NOT NULL AS paused
+FROM outbox_job WHERE name = ?1 FOR UPDATE
+
+-- name: mint
+-- The next token. It waits for a transaction that was fenced by the one before.
+UPDATE outbox_job_token SET token = token + 1 WHERE name = ?1
+
+-- name: run
+INSERT INTO outbox_job_run (name, token, holder, host, pid, command, started_at, seen_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3))
+
+-- name: seen
+-- A run goes on, and its token is the newest.
+UPDATE outbox_job_run SET seen_at = UTC_TIMESTAMP(3) WHERE id = ?1 AND ended_because IS NULL
+
+-- name: skipped
+-- Somebody else has the seat, or it is not time yet.
+UPDATE outbox_job SET skips = skips + 1 WHERE name = ?1
+
+-- name: token
+SELECT token FROM outbox_job_token WHERE name = ?1

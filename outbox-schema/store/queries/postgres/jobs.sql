@@ -1,0 +1,58 @@
+-- name: begin
+-- A run has begun.
+UPDATE outbox_job
+SET period_from = timestamptz '1970-01-01 00:00:00+00' + $2::bigint * interval '1 millisecond',
+    held_until = timestamptz '1970-01-01 00:00:00+00' + $3::bigint * interval '1 millisecond',
+    due_within_ms = $4
+WHERE name = $1
+
+-- name: crashed
+-- Runs of this job of which nobody told the end, before another began.
+UPDATE outbox_job_run SET ended_at = seen_at, ended_because = 'crashed'
+WHERE name = $1 AND ended_because IS NULL
+
+-- name: end
+-- How a run ended. A later run, which found it without an end, took it for crashed.
+UPDATE outbox_job_run
+SET ended_at = clock_timestamp(), seen_at = clock_timestamp(), ended_because = $2, exit_code = $3::integer, signal = $4::integer, tail = $5
+WHERE id = $1 AND (ended_because IS NULL OR ended_because = 'crashed')
+
+-- name: ended
+-- What the end of a run leaves for the next: when it may begin (--every), and when the last one succeeded.
+UPDATE outbox_job
+SET held_until = greatest(held_until, timestamptz '1970-01-01 00:00:00+00' + $2::bigint * interval '1 millisecond'),
+    last_success_at = CASE WHEN $3 = 1 THEN clock_timestamp() ELSE last_success_at END
+WHERE name = $1
+
+-- name: known
+-- A job is known from its first run on.
+INSERT INTO outbox_job (name, created_at) VALUES ($1, clock_timestamp()) ON CONFLICT (name) DO NOTHING
+
+-- name: known_token
+INSERT INTO outbox_job_token (name, token) VALUES ($1, 0) ON CONFLICT (name) DO NOTHING
+
+-- name: lock
+-- What says whether a run may begin. Whoever asks begins it, or none.
+SELECT (extract(epoch FROM period_from) * 1000)::bigint AS period_ms,
+       (extract(epoch FROM held_until) * 1000)::bigint AS held_ms,
+       (extract(epoch FROM last_success_at) * 1000)::bigint AS last_success_ms, paused_at IS NOT NULL AS paused
+FROM outbox_job WHERE name = $1 FOR UPDATE
+
+-- name: mint
+-- The next token. It waits for a transaction that was fenced by the one before.
+UPDATE outbox_job_token SET token = token + 1 WHERE name = $1
+
+-- name: run
+INSERT INTO outbox_job_run (name, token, holder, host, pid, command, started_at, seen_at)
+VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp(), clock_timestamp()) RETURNING id
+
+-- name: seen
+-- A run goes on, and its token is the newest.
+UPDATE outbox_job_run SET seen_at = clock_timestamp() WHERE id = $1 AND ended_because IS NULL
+
+-- name: skipped
+-- Somebody else has the seat, or it is not time yet.
+UPDATE outbox_job SET skips = skips + 1 WHERE name = $1
+
+-- name: token
+SELECT token FROM outbox_job_token WHERE name = $1

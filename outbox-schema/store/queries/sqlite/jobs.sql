@@ -1,0 +1,58 @@
+-- name: begin
+-- A run has begun.
+UPDATE outbox_job
+SET period_from = ?2,
+    held_until = ?3,
+    due_within_ms = ?4
+WHERE name = ?1
+
+-- name: crashed
+-- Runs of this job of which nobody told the end, before another began.
+UPDATE outbox_job_run SET ended_at = seen_at, ended_because = 'crashed'
+WHERE name = ?1 AND ended_because IS NULL
+
+-- name: end
+-- How a run ended. A later run, which found it without an end, took it for crashed.
+UPDATE outbox_job_run
+SET ended_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER), seen_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER), ended_because = ?2, exit_code = ?3, signal = ?4, tail = ?5
+WHERE id = ?1 AND (ended_because IS NULL OR ended_because = 'crashed')
+
+-- name: ended
+-- What the end of a run leaves for the next: when it may begin (--every), and when the last one succeeded.
+UPDATE outbox_job
+SET held_until = max(COALESCE(held_until, CAST(round(unixepoch('subsec') * 1000) AS INTEGER)), ?2),
+    last_success_at = CASE WHEN ?3 = 1 THEN CAST(round(unixepoch('subsec') * 1000) AS INTEGER) ELSE last_success_at END
+WHERE name = ?1
+
+-- name: known
+-- A job is known from its first run on.
+INSERT INTO outbox_job (name, created_at) VALUES (?1, CAST(round(unixepoch('subsec') * 1000) AS INTEGER)) ON CONFLICT (name) DO NOTHING
+
+-- name: known_token
+INSERT INTO outbox_job_token (name, token) VALUES (?1, 0) ON CONFLICT (name) DO NOTHING
+
+-- name: lock
+-- What says whether a run may begin. Whoever asks begins it, or none.
+SELECT period_from AS period_ms,
+       held_until AS held_ms,
+       last_success_at AS last_success_ms, paused_at IS NOT NULL AS paused
+FROM outbox_job WHERE name = ?1
+
+-- name: mint
+-- The next token. It waits for a transaction that was fenced by the one before.
+UPDATE outbox_job_token SET token = token + 1 WHERE name = ?1
+
+-- name: run
+INSERT INTO outbox_job_run (name, token, holder, host, pid, command, started_at, seen_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, CAST(round(unixepoch('subsec') * 1000) AS INTEGER), CAST(round(unixepoch('subsec') * 1000) AS INTEGER)) RETURNING id
+
+-- name: seen
+-- A run goes on, and its token is the newest.
+UPDATE outbox_job_run SET seen_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) WHERE id = ?1 AND ended_because IS NULL
+
+-- name: skipped
+-- Somebody else has the seat, or it is not time yet.
+UPDATE outbox_job SET skips = skips + 1 WHERE name = ?1
+
+-- name: token
+SELECT token FROM outbox_job_token WHERE name = ?1

@@ -1,0 +1,132 @@
+//! Jobs, on each of the databases. The statements differ by dialect; the steps and their order do not.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{JobRun, JobStart, JobStore, NotYet, RunEnd, RunEnded, Started};
+use crate::sql::{AnyConnection, AnyTransaction, Value, write};
+use crate::statement::Statement;
+use crate::store::steps::failed;
+use crate::store::wire::millis_i64;
+use crate::{Database, StoreError};
+
+const KNOWN: Statement = statement!("jobs/known");
+const KNOWN_TOKEN: Statement = statement!("jobs/known_token");
+const LOCK: Statement = statement!("jobs/lock");
+const MINT: Statement = statement!("jobs/mint");
+const TOKEN: Statement = statement!("jobs/token");
+const CRASHED: Statement = statement!("jobs/crashed");
+const BEGIN: Statement = statement!("jobs/begin");
+const RUN: Statement = statement!("jobs/run");
+const SEEN: Statement = statement!("jobs/seen");
+const END: Statement = statement!("jobs/end");
+const ENDED: Statement = statement!("jobs/ended");
+const SKIPPED: Statement = statement!("jobs/skipped");
+
+const BEGINNING: &str = "beginning a run of a job";
+
+/// A job, locked.
+#[derive(Debug, sqlx::FromRow)]
+struct JobRow {
+    period_ms: Option<i64>,
+    held_ms: Option<i64>,
+    last_success_ms: Option<i64>,
+    paused: bool,
+}
+
+impl JobRow {
+    /// Why no run may begin now. `period`: the beginning of this period, and how much of it is left.
+    fn refuses(&self, now_ms: i64, period: Option<(i64, Duration)>) -> Option<Started> {
+        if self.paused {
+            return Some(Started::Paused);
+        }
+        let held = self.held_ms.map(|held| held - now_ms).filter(|left| *left > 0);
+        if let Some(left) = held.and_then(|left| u64::try_from(left).ok()) {
+            return Some(Started::NotYet(NotYet::Held, Duration::from_millis(left)));
+        }
+        let (begins, left) = period?;
+        let has_begun = self.period_ms.is_some_and(|last| last >= begins);
+        has_begun.then_some(Started::NotYet(NotYet::Period, left))
+    }
+}
+
+#[async_trait]
+impl JobStore for Database {
+    async fn know_job(&self, job: &str) -> Result<(), StoreError> {
+        let doing = "writing down a job";
+        for statement in [&KNOWN, &KNOWN_TOKEN] {
+            write(self, statement, &[job.into()]).await.map_err(failed(doing))?;
+        }
+        Ok(())
+    }
+
+    async fn begin_run(&self, start: &JobStart<'_>) -> Result<Started, StoreError> {
+        let mut transaction = AnyTransaction::to_write_after_all(self).await.map_err(failed(BEGINNING))?;
+        let started = begin(&mut transaction.connection(), start).await.map_err(failed(BEGINNING))?;
+        transaction.commit().await.map_err(failed(BEGINNING))?;
+        Ok(started)
+    }
+
+    async fn run_goes_on(&self, run: &JobRun) -> Result<bool, StoreError> {
+        let doing = "saying that a job's run goes on";
+        let mut transaction = AnyTransaction::to_write(self).await.map_err(failed(doing))?;
+        let changed = transaction.connection().changed(&SEEN, &[run.id.into()]).await.map_err(failed(doing))?;
+        transaction.commit().await.map_err(failed(doing))?;
+        Ok(changed > 0)
+    }
+
+    async fn end_run(&self, job: &str, run: &JobRun, ended: &RunEnded) -> Result<(), StoreError> {
+        let doing = "writing the end of a job's run";
+        let mut transaction = AnyTransaction::to_write(self).await.map_err(failed(doing))?;
+        let mut connection = transaction.connection();
+        let code = |code: Option<i32>| Value::Number(code.map(i64::from));
+        let because = ended.because.as_str().into();
+        let values =
+            [run.id.into(), because, code(ended.exit_code), code(ended.signal), ended.tail.as_deref().into()];
+        if connection.changed(&END, &values).await.map_err(failed(doing))? > 0 {
+            let now_ms = connection.now_us().await.map_err(failed(doing))? / 1_000;
+            let rests_until = now_ms + ended.rest.map_or(0, millis_i64);
+            let succeeded = i64::from(ended.because == RunEnd::Finished);
+            let values = [job.into(), rests_until.into(), succeeded.into()];
+            connection.changed(&ENDED, &values).await.map_err(failed(doing))?;
+        }
+        transaction.commit().await.map_err(failed(doing))
+    }
+
+    async fn skip_run(&self, job: &str) -> Result<(), StoreError> {
+        let doing = "counting a run that was let be";
+        write(self, &SKIPPED, &[job.into()]).await.map_err(failed(doing))
+    }
+}
+
+async fn begin(connection: &mut AnyConnection<'_>, start: &JobStart<'_>) -> sqlx::Result<Started> {
+    let job: Value<'_> = start.job.into();
+    let rows: Vec<JobRow> = connection.rows(&LOCK, &[job]).await?;
+    let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+    let now_ms = connection.now_us().await? / 1_000;
+    let period = start.per.map(millis_i64).filter(|per| *per > 0);
+    let period = period.map(|per| {
+        let begins = now_ms - now_ms.rem_euclid(per);
+        (begins, Duration::from_millis((begins + per - now_ms).unsigned_abs()))
+    });
+    if let Some(refused) = row.refuses(now_ms, period) {
+        return Ok(refused);
+    }
+    connection.changed(&MINT, &[job]).await?;
+    let token: Vec<(i64,)> = connection.rows(&TOKEN, &[job]).await?;
+    let (token,) = token.first().copied().ok_or(sqlx::Error::RowNotFound)?;
+    connection.changed(&CRASHED, &[job]).await?;
+    let held_until = start.at_least.map(|least| now_ms + millis_i64(least));
+    let began = [
+        job,
+        Value::Number(period.map(|(begins, _)| begins)),
+        Value::Number(held_until),
+        Value::Number(start.due_within.map(millis_i64)),
+    ];
+    connection.changed(&BEGIN, &began).await?;
+    let [holder, host, command] = [start.holder.as_str(), start.host, start.command].map(Into::into);
+    let run = [job, token.into(), holder, host, i64::from(start.pid).into(), command];
+    let id = connection.inserted_id(&RUN, &run).await?;
+    Ok(Started::Run(JobRun { id, token, last_success_ms: row.last_success_ms }))
+}

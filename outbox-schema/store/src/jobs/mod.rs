@@ -1,0 +1,6 @@
+//! Jobs that run once in a fleet: their tokens and their runs.
+
+mod database;
+mod jobs;
+
+pub use jobs::{JobRun, JobStart, JobStore, NotYet, RunEnd, RunEnded, Started};
