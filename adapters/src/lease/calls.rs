@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use outbox_store::session::Session;
-use outbox_store::{Database, Shard};
-use sqlx::Pool;
+use outbox_store::{Database, Seat};
+use sqlx::query::{Query, QueryAs};
+use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, IntoArguments, Pool, SqlSafeStr, SqlStr, Type};
 
 use super::{Held, Lease};
 
@@ -52,16 +53,75 @@ pub(super) async fn on<DB: sqlx::Database, T>(
 }
 
 /// Asks ten times a second who holds the lease, until nobody does: none of these databases tells a candidate of a release.
-pub(super) async fn released(lease: &impl Lease, shard: Shard) {
+pub(super) async fn released(lease: &impl Lease, seat: &Seat) {
     loop {
         tokio::time::sleep(LOOK_AGAIN).await;
-        match lease.current(shard).await {
+        match lease.current(seat).await {
             Ok(Some(_)) => {}
             Ok(None) => return,
             // The next campaign will report the error. No release is reported meanwhile.
             Err(_) => std::future::pending().await,
         }
     }
+}
+
+/// A statement about the lease of a shard, as it is for that seat: jobs have a table of their own, with the same columns.
+fn text(seat: &Seat, statement: &'static str) -> SqlStr {
+    match seat {
+        Seat::Shard(_) => statement.into_sql_str(),
+        Seat::Job(_) => {
+            let of_jobs = statement.replace("outbox_lease", "outbox_job_seat").replace("shard", "job");
+            AssertSqlSafe(of_jobs).into_sql_str()
+        }
+    }
+}
+
+/// The first parameters of such a statement: perhaps a time to live, then the seat.
+fn values<DB>(ttl: Option<i64>, seat: &Seat) -> sqlx::Result<DB::Arguments>
+where
+    DB: sqlx::Database,
+    i16: for<'q> Encode<'q, DB> + Type<DB>,
+    i64: for<'q> Encode<'q, DB> + Type<DB>,
+    String: for<'q> Encode<'q, DB> + Type<DB>,
+{
+    let mut values = DB::Arguments::default();
+    ttl.map_or(Ok(()), |ttl| values.add(ttl)).map_err(sqlx::Error::Encode)?;
+    match seat {
+        Seat::Shard(shard) => values.add(shard.0),
+        Seat::Job(name) => values.add((**name).to_owned()),
+    }
+    .map_err(sqlx::Error::Encode)?;
+    Ok(values)
+}
+
+/// A statement about a seat, which is its first parameter, but for a time to live in microseconds.
+pub(super) fn statement<DB>(
+    seat: &Seat,
+    text_of_shard: &'static str,
+    ttl: Option<i64>,
+) -> sqlx::Result<Query<'static, DB, DB::Arguments>>
+where
+    DB: sqlx::Database<Arguments: IntoArguments<DB>>,
+    i16: for<'q> Encode<'q, DB> + Type<DB>,
+    i64: for<'q> Encode<'q, DB> + Type<DB>,
+    String: for<'q> Encode<'q, DB> + Type<DB>,
+{
+    Ok(sqlx::query_with(text(seat, text_of_shard), values::<DB>(ttl, seat)?))
+}
+
+/// A statement that asks who has a seat, and for how long.
+pub(super) fn question<DB>(
+    seat: &Seat,
+    text_of_shard: &'static str,
+) -> sqlx::Result<QueryAs<'static, DB, (String, i64), DB::Arguments>>
+where
+    DB: sqlx::Database<Arguments: IntoArguments<DB>>,
+    i16: for<'q> Encode<'q, DB> + Type<DB>,
+    i64: for<'q> Encode<'q, DB> + Type<DB>,
+    String: for<'q> Encode<'q, DB> + Type<DB>,
+    (String, i64): for<'r> FromRow<'r, DB::Row>,
+{
+    Ok(sqlx::query_as_with(text(seat, text_of_shard), values::<DB>(None, seat)?))
 }
 
 /// The holder of a lease, and its milliseconds.

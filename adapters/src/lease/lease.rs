@@ -1,35 +1,35 @@
-//! The lease port: the expiring right to poll. The lease is for *efficiency*: nearly always, it keeps two replicas from
-//! polling at once. When it fails, the epoch in the outbox database keeps them from doing harm.
+//! The lease port: the expiring right to poll, or to run a job. The lease is for *efficiency*: nearly always, it keeps two replicas
+//! from polling at once. When it fails, the epoch in the outbox database keeps them from doing harm, as the token does of a job.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_store::{Holder, Shard};
+use outbox_store::{Holder, Seat};
 
-/// The expiring right to poll a shard of one outbox.
+/// The expiring right to a seat of one outbox.
 ///
 /// The caller bounds every call. A call without an answer may still have taken effect.
 #[async_trait]
 pub trait Lease: Send + Sync + std::fmt::Debug {
     /// Takes the lease for `ttl` if no replica holds it. True also where `holder` holds it already (a repeated call
     /// after a lost answer); the time to live is then that of the first call.
-    async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError>;
+    async fn acquire(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError>;
 
     /// Sets the time to live anew if `holder` holds the lease. False where it does not.
-    async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError>;
+    async fn renew(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError>;
 
     /// Releases the lease if `holder` holds it, and tells the candidates. False where it did not hold it.
-    async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError>;
+    async fn release(&self, seat: &Seat, holder: &Holder) -> Result<bool, LeaseError>;
 
     /// Waits until a replica releases the lease. This is a hint: it may wait for ever, and it may wake for nothing.
     ///
     /// # Cancel safety
     /// Safe to drop: a release that is published between two calls is not missed.
-    async fn released(&self, shard: Shard);
+    async fn released(&self, seat: &Seat);
 
     /// Exchanges with the store what was seen of the outbox database, where the store keeps that for all replicas. Each renewal does
     /// so too.
-    async fn witness(&self, _: Shard) -> Result<(), LeaseError> {
+    async fn witness(&self, _: &Seat) -> Result<(), LeaseError> {
         Ok(())
     }
 
@@ -45,7 +45,7 @@ pub trait Lease: Send + Sync + std::fmt::Debug {
     }
 
     /// The holder of the lease and its remaining time, for `outbox status` and `outbox check`.
-    async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError>;
+    async fn current(&self, seat: &Seat) -> Result<Option<Held>, LeaseError>;
 }
 
 /// A lease that is held.

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_store::session::Session;
-use outbox_store::{ConnectError, Database, Holder, Shard};
+use outbox_store::{ConnectError, Database, Holder, Seat};
 use sqlx::{Executor, MySql, PgPool, Postgres};
 use tokio::sync::Mutex;
 
-use super::calls::{LIMIT, held, limit, microseconds, milliseconds, on, released, to_its_end};
+use super::calls::{LIMIT, held, limit, microseconds, milliseconds, on, question, released, statement, to_its_end};
 use super::{Held, Lease, LeaseError};
 
 /// How long the sessions of a trial live at most: see [`SessionLease::new`].
@@ -29,20 +29,20 @@ const TRIAL: Duration = Duration::from_mins(1);
 pub struct SessionLease {
     database: Database,
     outbox_id: String,
-    /// The leases that this process holds, by their shards.
-    seats: Arc<Mutex<HashMap<Shard, Seat>>>,
+    /// The leases that this process holds, by their seats.
+    seats: Arc<Mutex<HashMap<Seat, HeldSeat>>>,
 }
 
 /// A lease that this process holds, until its session turns out to be gone.
 #[derive(Debug)]
-struct Seat {
+struct HeldSeat {
     holder: Holder,
     session: LockSession,
 }
 
 /// The seat of a holder, taken out: where a call fails or is given up, its session is closed.
-fn seat_of(seats: &mut HashMap<Shard, Seat>, shard: Shard, holder: &Holder) -> Option<Seat> {
-    if seats.get(&shard)?.holder == *holder { seats.remove(&shard) } else { None }
+fn seat_of(seats: &mut HashMap<Seat, HeldSeat>, seat: &Seat, holder: &Holder) -> Option<HeldSeat> {
+    if seats.get(seat)?.holder == *holder { seats.remove(seat) } else { None }
 }
 
 /// Why no lease can be held by a session there.
@@ -88,17 +88,20 @@ impl SessionLease {
         Ok(Self { database, outbox_id: outbox_id.to_owned(), seats: Arc::default() })
     }
 
-    fn lock(&self, shard: Shard) -> String {
-        format!("outbox {} {shard}", self.outbox_id)
+    fn lock(&self, seat: &Seat) -> String {
+        match seat {
+            Seat::Shard(shard) => format!("outbox {} {shard}", self.outbox_id),
+            Seat::Job(name) => format!("outbox {} job {name}", self.outbox_id),
+        }
     }
 
-    async fn take(&self, shard: Shard, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
-        let (mut seats, lock) = (self.seats.lock().await, self.lock(shard));
+    async fn take(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
+        let (mut seats, lock) = (self.seats.lock().await, self.lock(seat));
         // Who asks again, after an answer that was lost, has it. The session of another holder is not asked: that would keep it alive.
-        if let Some(mut seat) = seat_of(&mut seats, shard, holder)
-            && seat.session.holds(&lock, ttl).await?
+        if let Some(mut held) = seat_of(&mut seats, seat, holder)
+            && held.session.holds(&lock, ttl).await?
         {
-            seats.insert(shard, seat);
+            seats.insert(seat.clone(), held);
             return Ok(true);
         }
         let mut session = LockSession::open(&self.database).await?;
@@ -106,25 +109,25 @@ impl SessionLease {
             session.leave().await?;
             return Ok(false);
         }
-        session.note(shard, holder, ttl).await?;
-        seats.insert(shard, Seat { holder: holder.clone(), session });
+        session.note(seat, holder, ttl).await?;
+        seats.insert(seat.clone(), HeldSeat { holder: holder.clone(), session });
         Ok(true)
     }
 
-    async fn prolong(&self, shard: Shard, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
+    async fn prolong(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
         let mut seats = self.seats.lock().await;
-        let Some(mut seat) = seat_of(&mut seats, shard, holder) else { return Ok(false) };
-        let lock = self.lock(shard);
+        let Some(mut held) = seat_of(&mut seats, seat, holder) else { return Ok(false) };
+        let lock = self.lock(seat);
         let prolonging = async {
-            let holds = seat.session.holds(&lock, ttl).await?;
+            let holds = held.session.holds(&lock, ttl).await?;
             if holds {
-                seat.session.note(shard, holder, ttl).await?;
+                held.session.note(seat, holder, ttl).await?;
             }
             Ok::<_, sqlx::Error>(holds)
         };
         match prolonging.await {
             Ok(true) => {
-                seats.insert(shard, seat);
+                seats.insert(seat.clone(), held);
                 Ok(true)
             }
             Ok(false) => Ok(false),
@@ -137,27 +140,25 @@ impl SessionLease {
         }
     }
 
-    async fn give_up(&self, shard: Shard, holder: &Holder) -> sqlx::Result<bool> {
-        let Some(Seat { mut session, .. }) = seat_of(&mut *self.seats.lock().await, shard, holder) else {
+    async fn give_up(&self, seat: &Seat, holder: &Holder) -> sqlx::Result<bool> {
+        let Some(HeldSeat { mut session, .. }) = seat_of(&mut *self.seats.lock().await, seat, holder) else {
             return Ok(false);
         };
-        session.note(shard, holder, Duration::ZERO).await?;
-        let had = session.release(&self.lock(shard)).await?;
+        session.note(seat, holder, Duration::ZERO).await?;
+        let had = session.release(&self.lock(seat)).await?;
         session.leave().await?;
         Ok(had)
     }
 
-    async fn read(&self, shard: Shard) -> sqlx::Result<Option<(String, i64)>> {
-        let lock = self.lock(shard);
+    async fn read(&self, seat: &Seat) -> sqlx::Result<Option<(String, i64)>> {
+        let lock = self.lock(seat);
         match &self.database {
             Database::Postgres(pool) => {
-                let current = sqlx::query_as(include_str!("sql/postgres/session_current.sql"));
-                let current = current.bind(shard.0).bind(lock);
+                let current = question::<Postgres>(seat, include_str!("sql/postgres/session_current.sql"))?.bind(lock);
                 on(pool, async |connection| current.fetch_optional(connection).await).await
             }
             Database::MySql(pool) => {
-                let current = sqlx::query_as(include_str!("sql/mysql/session_current.sql"));
-                let current = current.bind(shard.0).bind(lock);
+                let current = question::<MySql>(seat, include_str!("sql/mysql/session_current.sql"))?.bind(lock);
                 on(pool, async |connection| current.fetch_optional(connection).await).await
             }
             Database::Sqlite(_) => Err(no_sessions()),
@@ -167,35 +168,35 @@ impl SessionLease {
 
 #[async_trait]
 impl Lease for SessionLease {
-    async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
-        let (lease, holder) = (self.clone(), holder.clone());
+    async fn acquire(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let (lease, seat, holder) = (self.clone(), seat.clone(), holder.clone());
         let database = self.database.clone();
-        let acquired = to_its_end(database, limit(ttl), async move { lease.take(shard, &holder, ttl).await });
+        let acquired = to_its_end(database, limit(ttl), async move { lease.take(&seat, &holder, ttl).await });
         acquired.await.map_err(failed("campaigning for the lease"))
     }
 
     /// A renewal has so long for its answer that the session of a slow server is not closed before trust in it ends.
-    async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
-        let (lease, holder) = (self.clone(), holder.clone());
+    async fn renew(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let (lease, seat, holder) = (self.clone(), seat.clone(), holder.clone());
         let database = self.database.clone();
         let renewed =
-            to_its_end(database, LIMIT.max(ttl * 2 / 3), async move { lease.prolong(shard, &holder, ttl).await });
+            to_its_end(database, LIMIT.max(ttl * 2 / 3), async move { lease.prolong(&seat, &holder, ttl).await });
         renewed.await.map_err(failed("renewing the lease"))
     }
 
-    async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
-        let (lease, holder) = (self.clone(), holder.clone());
-        let released = to_its_end(self.database.clone(), LIMIT, async move { lease.give_up(shard, &holder).await });
+    async fn release(&self, seat: &Seat, holder: &Holder) -> Result<bool, LeaseError> {
+        let (lease, seat, holder) = (self.clone(), seat.clone(), holder.clone());
+        let released = to_its_end(self.database.clone(), LIMIT, async move { lease.give_up(&seat, &holder).await });
         released.await.map_err(failed("releasing the lease"))
     }
 
-    async fn released(&self, shard: Shard) {
-        released(self, shard).await;
+    async fn released(&self, seat: &Seat) {
+        released(self, seat).await;
     }
 
-    async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
-        let lease = self.clone();
-        let found = to_its_end(self.database.clone(), LIMIT, async move { lease.read(shard).await });
+    async fn current(&self, seat: &Seat) -> Result<Option<Held>, LeaseError> {
+        let (lease, seat) = (self.clone(), seat.clone());
+        let found = to_its_end(self.database.clone(), LIMIT, async move { lease.read(&seat).await });
         Ok(found.await.map_err(failed("asking who holds the lease"))?.map(held))
     }
 }
@@ -270,12 +271,12 @@ impl LockSession {
     }
 
     /// Writes down who has the lock.
-    async fn note(&mut self, shard: Shard, holder: &Holder, ttl: Duration) -> sqlx::Result<()> {
+    async fn note(&mut self, seat: &Seat, holder: &Holder, ttl: Duration) -> sqlx::Result<()> {
         let (holder, ttl) = (holder.as_str(), milliseconds(ttl));
         match self {
             Self::Postgres { session, beside } => {
-                let note = sqlx::query(include_str!("sql/postgres/session_note.sql"));
-                let note = note.bind(shard.0).bind(holder).bind(ttl);
+                let note = statement::<Postgres>(seat, include_str!("sql/postgres/session_note.sql"), None)?;
+                let note = note.bind(holder).bind(ttl);
                 match beside {
                     Some(pool) => on(pool, async |connection| note.execute(connection).await).await?,
                     None => note.execute(&mut **session).await?,
@@ -283,8 +284,8 @@ impl LockSession {
             }
             Self::MySql(session) => {
                 let ttl = microseconds(ttl);
-                let note = sqlx::query(include_str!("sql/mysql/session_note.sql"));
-                let note = note.bind(shard.0).bind(holder).bind(ttl).bind(holder).bind(ttl);
+                let note = statement::<MySql>(seat, include_str!("sql/mysql/session_note.sql"), None)?;
+                let note = note.bind(holder).bind(ttl).bind(holder).bind(ttl);
                 note.execute(&mut **session).await?;
             }
         }

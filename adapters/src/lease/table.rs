@@ -1,4 +1,5 @@
-//! A lease in the outbox database: the table `outbox_lease`, one row per shard.
+//! A lease in the outbox database: the table `outbox_lease`, one row per shard;
+//! of a job, the table `outbox_job_seat`, one row per job.
 //!
 //! The database's clock decides when a lease expires, never the clock of a replica. Times to live are exact to the
 //! millisecond. Each candidate reads the row ten times a second, so that a hand-over is quick. Redis suits a large
@@ -7,10 +8,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use outbox_store::{Database, Holder, Shard};
-use sqlx::{Executor, MySqlConnection, MySqlPool, PgPool, SqlitePool};
+use outbox_store::{Database, Holder, Seat};
+use sqlx::{Executor, MySql, MySqlConnection, MySqlPool, PgPool, Postgres, Sqlite, SqlitePool};
 
-use super::calls::{LIMIT, held, limit, microseconds, milliseconds, on, released, to_its_end};
+use super::calls::{LIMIT, held, limit, microseconds, milliseconds, on, question, released, statement, to_its_end};
 use super::{Held, Lease, LeaseError};
 
 /// How often a call looks for the lock of an SQLite file.
@@ -29,31 +30,31 @@ pub enum TableLease {
 
 #[async_trait]
 impl Lease for TableLease {
-    async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
-        let (lease, holder) = (self.clone(), holder.clone());
-        let acquired = to_its_end(self.database(), limit(ttl), async move { lease.take(shard, &holder, ttl).await });
+    async fn acquire(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let (lease, seat, holder) = (self.clone(), seat.clone(), holder.clone());
+        let acquired = to_its_end(self.database(), limit(ttl), async move { lease.take(&seat, &holder, ttl).await });
         acquired.await.map_err(failed("campaigning for the lease"))
     }
 
-    async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
-        let (lease, holder) = (self.clone(), holder.clone());
-        let renewed = to_its_end(self.database(), limit(ttl), async move { lease.prolong(shard, &holder, ttl).await });
+    async fn renew(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let (lease, seat, holder) = (self.clone(), seat.clone(), holder.clone());
+        let renewed = to_its_end(self.database(), limit(ttl), async move { lease.prolong(&seat, &holder, ttl).await });
         renewed.await.map_err(failed("renewing the lease"))
     }
 
-    async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
-        let (lease, holder) = (self.clone(), holder.clone());
-        let released = to_its_end(self.database(), LIMIT, async move { lease.give_up(shard, &holder).await });
+    async fn release(&self, seat: &Seat, holder: &Holder) -> Result<bool, LeaseError> {
+        let (lease, seat, holder) = (self.clone(), seat.clone(), holder.clone());
+        let released = to_its_end(self.database(), LIMIT, async move { lease.give_up(&seat, &holder).await });
         released.await.map_err(failed("releasing the lease"))
     }
 
-    async fn released(&self, shard: Shard) {
-        released(self, shard).await;
+    async fn released(&self, seat: &Seat) {
+        released(self, seat).await;
     }
 
-    async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
-        let lease = self.clone();
-        let found = to_its_end(self.database(), LIMIT, async move { lease.read(shard).await });
+    async fn current(&self, seat: &Seat) -> Result<Option<Held>, LeaseError> {
+        let (lease, seat) = (self.clone(), seat.clone());
+        let found = to_its_end(self.database(), LIMIT, async move { lease.read(&seat).await });
         Ok(found.await.map_err(failed("asking who holds the lease"))?.map(held))
     }
 }
@@ -65,15 +66,15 @@ impl Lease for TableLease {
 /// left.
 async fn change_soon(
     pool: &SqlitePool,
-    statement: &'static str,
-    shard: Shard,
+    of_shard: &'static str,
+    seat: &Seat,
     holder: &Holder,
     ttl: Option<i64>,
 ) -> sqlx::Result<bool> {
     let mut connection = pool.acquire().await?;
     connection.execute("PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL").await?;
     loop {
-        let change = sqlx::query(statement).bind(shard.0).bind(holder.as_str()).bind(ttl);
+        let change = statement::<Sqlite>(seat, of_shard, None)?.bind(holder.as_str()).bind(ttl);
         match change.execute(&mut *connection).await {
             Err(error) if is_locked(&error) => tokio::time::sleep(LOOK_FOR_LOCK).await,
             changed => return Ok(changed?.rows_affected() == 1),
@@ -98,79 +99,80 @@ impl TableLease {
         }
     }
 
-    async fn take(&self, shard: Shard, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
+    async fn take(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
         let ttl = milliseconds(ttl);
         match self {
             Self::Postgres(pool) => {
-                let acquire = sqlx::query(include_str!("sql/postgres/lease_acquire.sql"));
-                let acquire = acquire.bind(shard.0).bind(holder.as_str()).bind(ttl);
+                let acquire = statement::<Postgres>(seat, include_str!("sql/postgres/lease_acquire.sql"), None)?;
+                let acquire = acquire.bind(holder.as_str()).bind(ttl);
                 Ok(on(pool, async |connection| acquire.fetch_optional(connection).await).await?.is_some())
             }
             Self::MySql(pool) => {
-                on(pool, async |connection| acquire_on_mysql(connection, shard, holder, ttl).await).await
+                on(pool, async |connection| acquire_on_mysql(connection, seat, holder, ttl).await).await
             }
             Self::Sqlite(pool) => {
                 // To look takes no lock. So only those write who find nobody, or themselves.
-                if self.read(shard).await?.is_some_and(|(present, _)| present != holder.as_str()) {
+                if self.read(seat).await?.is_some_and(|(present, _)| present != holder.as_str()) {
                     return Ok(false);
                 }
-                change_soon(pool, include_str!("sql/sqlite/lease_acquire.sql"), shard, holder, Some(ttl)).await
+                change_soon(pool, include_str!("sql/sqlite/lease_acquire.sql"), seat, holder, Some(ttl)).await
             }
         }
     }
 
-    async fn prolong(&self, shard: Shard, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
+    async fn prolong(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
         let ttl = milliseconds(ttl);
         let rows = match self {
             Self::Postgres(pool) => {
-                let renew = sqlx::query(include_str!("sql/postgres/lease_renew.sql"));
-                let renew = renew.bind(shard.0).bind(holder.as_str()).bind(ttl);
+                let renew = statement::<Postgres>(seat, include_str!("sql/postgres/lease_renew.sql"), None)?;
+                let renew = renew.bind(holder.as_str()).bind(ttl);
                 on(pool, async |connection| renew.execute(connection).await).await?.rows_affected()
             }
             Self::MySql(pool) => {
-                let renew = sqlx::query(include_str!("sql/mysql/lease_renew.sql")).bind(microseconds(ttl));
-                let renew = renew.bind(shard.0).bind(holder.as_str());
+                let ttl = Some(microseconds(ttl));
+                let renew = statement::<MySql>(seat, include_str!("sql/mysql/lease_renew.sql"), ttl)?;
+                let renew = renew.bind(holder.as_str());
                 on(pool, async |connection| renew.execute(connection).await).await?.rows_affected()
             }
             Self::Sqlite(pool) => {
                 let renew = include_str!("sql/sqlite/lease_renew.sql");
-                return change_soon(pool, renew, shard, holder, Some(ttl)).await;
+                return change_soon(pool, renew, seat, holder, Some(ttl)).await;
             }
         };
         Ok(rows == 1)
     }
 
-    async fn give_up(&self, shard: Shard, holder: &Holder) -> sqlx::Result<bool> {
+    async fn give_up(&self, seat: &Seat, holder: &Holder) -> sqlx::Result<bool> {
         let rows = match self {
             Self::Postgres(pool) => {
-                let release = sqlx::query(include_str!("sql/postgres/lease_release.sql"));
-                let release = release.bind(shard.0).bind(holder.as_str());
+                let release = statement::<Postgres>(seat, include_str!("sql/postgres/lease_release.sql"), None)?;
+                let release = release.bind(holder.as_str());
                 on(pool, async |connection| release.execute(connection).await).await?.rows_affected()
             }
             Self::MySql(pool) => {
-                let release = sqlx::query(include_str!("sql/mysql/lease_release.sql"));
-                let release = release.bind(shard.0).bind(holder.as_str());
+                let release = statement::<MySql>(seat, include_str!("sql/mysql/lease_release.sql"), None)?;
+                let release = release.bind(holder.as_str());
                 on(pool, async |connection| release.execute(connection).await).await?.rows_affected()
             }
             Self::Sqlite(pool) => {
-                return change_soon(pool, include_str!("sql/sqlite/lease_release.sql"), shard, holder, None).await;
+                return change_soon(pool, include_str!("sql/sqlite/lease_release.sql"), seat, holder, None).await;
             }
         };
         Ok(rows == 1)
     }
 
-    async fn read(&self, shard: Shard) -> sqlx::Result<Option<(String, i64)>> {
+    async fn read(&self, seat: &Seat) -> sqlx::Result<Option<(String, i64)>> {
         match self {
             Self::Postgres(pool) => {
-                let current = sqlx::query_as(include_str!("sql/postgres/lease_current.sql")).bind(shard.0);
+                let current = question::<Postgres>(seat, include_str!("sql/postgres/lease_current.sql"))?;
                 on(pool, async |connection| current.fetch_optional(connection).await).await
             }
             Self::MySql(pool) => {
-                let current = sqlx::query_as(include_str!("sql/mysql/lease_current.sql")).bind(shard.0);
+                let current = question::<MySql>(seat, include_str!("sql/mysql/lease_current.sql"))?;
                 on(pool, async |connection| current.fetch_optional(connection).await).await
             }
             Self::Sqlite(pool) => {
-                sqlx::query_as(include_str!("sql/sqlite/lease_current.sql")).bind(shard.0).fetch_optional(pool).await
+                question::<Sqlite>(seat, include_str!("sql/sqlite/lease_current.sql"))?.fetch_optional(pool).await
             }
         }
     }
@@ -180,15 +182,15 @@ impl TableLease {
 /// from one that stays with another holder.
 async fn acquire_on_mysql(
     connection: &mut MySqlConnection,
-    shard: Shard,
+    seat: &Seat,
     holder: &Holder,
     ttl: i64,
 ) -> sqlx::Result<bool> {
     let (holder, ttl) = (holder.as_str(), microseconds(ttl));
-    let acquire = sqlx::query(include_str!("sql/mysql/lease_acquire.sql")).bind(shard.0).bind(holder).bind(ttl);
+    let acquire = statement::<MySql>(seat, include_str!("sql/mysql/lease_acquire.sql"), None)?.bind(holder).bind(ttl);
     acquire.bind(holder).bind(ttl).execute(&mut *connection).await?;
-    let holds = sqlx::query(include_str!("sql/mysql/lease_holds.sql"));
-    Ok(holds.bind(shard.0).bind(holder).fetch_optional(connection).await?.is_some())
+    let holds = statement::<MySql>(seat, include_str!("sql/mysql/lease_holds.sql"), None)?;
+    Ok(holds.bind(holder).fetch_optional(connection).await?.is_some())
 }
 
 fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> LeaseError {

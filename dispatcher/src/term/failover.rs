@@ -74,7 +74,7 @@ impl Failovers {
 
     /// Tells the lease store which database this replica sees, for pollers whose connections lead to one that was left.
     async fn tell_others(&self) -> bool {
-        match tokio::time::timeout(self.ttl / 3, self.lease.witness(Shard::default())).await {
+        match tokio::time::timeout(self.ttl / 3, self.lease.witness(&Shard::default().into())).await {
             Ok(Ok(())) => true,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "lease.witness_not_told");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use outbox_adapters::{Lease, LeaseError};
 use outbox_store::database::STATEMENT_LIMIT;
-use outbox_store::{Holder, Lineages, Shard, TermEnd};
+use outbox_store::{Holder, Lineages, Seat, TermEnd};
 
 use crate::fault_point::{self, Point};
 use crate::term::Term;
@@ -85,8 +85,8 @@ impl Watchdog {
     }
 
     /// New trust in the lease of `holder`, from one renewal. None where that does not succeed.
-    pub async fn trust_anew(&self, shard: Shard, holder: &Holder) -> Option<Moment> {
-        match self.renew(shard, holder).await {
+    pub async fn trust_anew(&self, seat: &Seat, holder: &Holder) -> Option<Moment> {
+        match self.renew(seat, holder).await {
             Renewal::Trusted(until) => Some(until),
             Renewal::Lost | Renewal::Unknown => None,
         }
@@ -108,7 +108,7 @@ impl Watchdog {
                 return TermEnd::Wedged;
             }
             fault_point::reach(Point::Renew).await;
-            match self.renew(term.id.shard, &term.id.holder).await {
+            match self.renew(&term.id.shard.into(), &term.id.holder).await {
                 // The renewal brought that too.
                 Renewal::Trusted(_) if !term.gate.is_of_the_same_database() => return TermEnd::DatabaseChanged,
                 Renewal::Trusted(_) if self.lineages.highest_epoch() > term.id.epoch => return TermEnd::Fenced,
@@ -123,10 +123,10 @@ impl Watchdog {
         }
     }
 
-    async fn renew(&self, shard: Shard, holder: &Holder) -> Renewal {
+    async fn renew(&self, seat: &Seat, holder: &Holder) -> Renewal {
         let (sent, limit) = (self.clock.now(), call_limit(self.ttl));
         let answer: Option<Result<bool, LeaseError>> =
-            self.clock.within(limit, self.lease.renew(shard, holder, self.ttl)).await;
+            self.clock.within(limit, self.lease.renew(seat, holder, self.ttl)).await;
         match answer {
             Some(Ok(true)) => return Renewal::Trusted(trusted_until(sent, self.ttl)),
             Some(Ok(false)) => return Renewal::Lost,
@@ -139,8 +139,8 @@ impl Watchdog {
 
 #[cfg(test)]
 mod tests {
-    use outbox_store::Epoch;
     use outbox_store::store::OpenedTerm;
+    use outbox_store::{Epoch, Shard};
 
     use super::*;
     use crate::fixtures::{LeaseStore, Network, SteppedClock, term_of};
@@ -159,7 +159,7 @@ mod tests {
         let clock = SteppedClock::new();
         let store = LeaseStore::new(&clock, TTL, vec![AT_ONCE]);
         let term = term_of(&clock, trusted_until(clock.now(), TTL));
-        assert!(store.acquire(term.id.shard, &term.id.holder, TTL).await.is_ok_and(|acquired| acquired));
+        assert!(store.acquire(&term.id.shard.into(), &term.id.holder, TTL).await.is_ok_and(|acquired| acquired));
         store.set_network(network);
         Watchdog { lease: store.clone(), lineages: Arc::default(), clock: clock.clone(), ttl: TTL }.watch(&term);
         Watched { clock, store, term }
@@ -262,7 +262,7 @@ mod tests {
         watched.store.forget_now();
         watched.term.ended().await;
         let next = Holder::new("a", "2");
-        assert!(watched.store.acquire(Shard(0), &next, TTL).await.is_ok_and(|acquired| acquired));
+        assert!(watched.store.acquire(&Shard(0).into(), &next, TTL).await.is_ok_and(|acquired| acquired));
         let until = trusted_until(watched.clock.now(), TTL);
         let opened = OpenedTerm { epoch: Epoch(2), lineage: None, unsettled: Vec::new(), destinations: Vec::new() };
         let second = Term::begin(Shard(0), next, opened, watched.clock.clone(), until, Lineages::default().watch());

@@ -74,5 +74,5 @@ pub use rights::{Role, lacks_rights};
 pub use store::due::{ClaimTerms, DueRows, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim};
 pub use store::trial::TrialError;
 pub use store::{Header, Lane, Store, StoreError};
-pub use term::{Epoch, Holder, Shard, TermEnd, TermId};
+pub use term::{Epoch, Holder, Seat, Shard, TermEnd, TermId};
 pub use unsupported::{Dropped, Product, UnsupportedServer};

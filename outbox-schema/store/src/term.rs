@@ -1,6 +1,7 @@
 //! Who may poll a shard: terms, their epochs and their holders.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// A slice of the outbox with its own poller. Rows that name no shard are in shard 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize)]
@@ -10,6 +11,21 @@ pub struct Shard(pub i16);
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// What one process at a time may have: a shard to poll, or a job to run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Seat {
+    /// The polling of a shard.
+    Shard(Shard),
+    /// The job of this name.
+    Job(Arc<str>),
+}
+
+impl From<Shard> for Seat {
+    fn from(shard: Shard) -> Self {
+        Self::Shard(shard)
     }
 }
 

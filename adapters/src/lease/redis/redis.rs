@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_schema::words::{NO_AUTHORITY, own_authority};
-use outbox_store::{Holder, Lineages, Shard};
+use outbox_store::{Holder, Lineages, Seat, Shard};
 use parking_lot::{Mutex, MutexGuard};
 use redis::{ErrorKind, RedisError, Script, ScriptInvocation, ServerErrorKind};
 use rustls::pki_types::CertificateDer;
@@ -80,7 +80,7 @@ pub struct RedisLease {
     /// Whether the log has been told of a witness that cannot be read.
     told: AtomicBool,
     /// For each shard, the holder whose last [`Lease::acquire`] was not answered "no": it may hold the lease.
-    perhaps: Mutex<HashMap<Shard, Holder>>,
+    perhaps: Mutex<HashMap<Seat, Holder>>,
 }
 
 impl RedisLease {
@@ -115,26 +115,33 @@ impl RedisLease {
     }
 
     /// A cluster hashes the part in braces, so the key of a script and other keys of a shard would be on one node.
-    fn key(&self, shard: Shard) -> String {
-        format!("outbox:{{{}}}:lease:{shard}", self.outbox_id)
+    fn key(&self, seat: &Seat) -> String {
+        match seat {
+            Seat::Shard(shard) => format!("outbox:{{{}}}:lease:{shard}", self.outbox_id),
+            Seat::Job(name) => format!("outbox:{{{}}}:job:{name}", self.outbox_id),
+        }
     }
 
-    fn channel(&self, shard: Shard) -> String {
-        format!("outbox:{{{}}}:released:{shard}", self.outbox_id)
+    fn channel(&self, seat: &Seat) -> String {
+        match seat {
+            Seat::Shard(shard) => format!("outbox:{{{}}}:released:{shard}", self.outbox_id),
+            Seat::Job(name) => format!("outbox:{{{}}}:released:job:{name}", self.outbox_id),
+        }
     }
 
-    /// What all replicas saw of the database. It never expires.
-    fn witness_key(&self, shard: Shard) -> String {
+    /// What all replicas saw of the database; of a job too, that of the first shard. It never expires.
+    fn witness_key(&self, seat: &Seat) -> String {
+        let shard = if let Seat::Shard(shard) = seat { *shard } else { Shard::default() };
         format!("outbox:{{{}}}:seen:{shard}", self.outbox_id)
     }
 
     /// Hears what the witness answered. A text that is none stops nobody.
-    fn heard(&self, shard: Shard, answer: &str) {
+    fn heard(&self, seat: &Seat, answer: &str) {
         match answer.parse() {
             Ok(seen) => self.lineages.told(seen),
             Err(()) if self.told.swap(true, Ordering::Relaxed) => {}
             Err(()) => tracing::warn!(
-                key = self.witness_key(shard),
+                key = self.witness_key(seat),
                 "lease.witness_unreadable: the key holds something else than what replicas saw of the database, so they do not \
                  warn each other of a server that a failover left behind; remove it with DEL"
             ),
@@ -145,7 +152,7 @@ impl RedisLease {
         move |source| LeaseError { at: self.at.clone(), doing, source: in_words(source) }
     }
 
-    fn perhaps(&self) -> MutexGuard<'_, HashMap<Shard, Holder>> {
+    fn perhaps(&self) -> MutexGuard<'_, HashMap<Seat, Holder>> {
         self.perhaps.lock()
     }
 }
@@ -154,9 +161,9 @@ impl RedisLease {
 impl Lease for RedisLease {
     /// The first call of a holder, or one after a "no", is one `SET`. After a lost answer or a "yes", a `GET` follows a
     /// `SET` that failed: it recognises a lease that an earlier call won.
-    async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
-        let key = &self.key(shard);
-        let perhaps_held = self.perhaps().insert(shard, holder.clone()).as_ref() == Some(holder);
+    async fn acquire(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let key = &self.key(seat);
+        let perhaps_held = self.perhaps().insert(seat.clone(), holder.clone()).as_ref() == Some(holder);
         let acquired = self.commands.with(|mut connection| async move {
             let mut set = redis::cmd("SET");
             set.arg(key).arg(holder.as_str()).arg("NX").arg("PX").arg(milliseconds(ttl));
@@ -171,47 +178,47 @@ impl Lease for RedisLease {
         });
         let acquired = acquired.await.map_err(self.failed("campaigning for the lease"))?;
         if !acquired {
-            self.perhaps().remove(&shard);
+            self.perhaps().remove(seat);
         }
         Ok(acquired)
     }
 
-    async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
-        let mut renew = self.renew.key(self.key(shard));
-        let renew = renew.key(self.witness_key(shard)).arg(holder.as_str()).arg(milliseconds(ttl));
+    async fn renew(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        let mut renew = self.renew.key(self.key(seat));
+        let renew = renew.key(self.witness_key(seat)).arg(holder.as_str()).arg(milliseconds(ttl));
         let renew: &ScriptInvocation<'_> = renew.arg(self.lineages.seen().to_string());
         let renewed = self.renewals.with(|mut connection| async move { renew.invoke_async(&mut connection).await });
         let answer: Option<String> = renewed.await.map_err(self.failed("renewing the lease"))?;
         if let Some(answer) = &answer {
-            self.heard(shard, answer);
+            self.heard(seat, answer);
         }
         Ok(answer.is_some())
     }
 
-    async fn witness(&self, shard: Shard) -> Result<(), LeaseError> {
-        let mut seen = self.seen.key(self.witness_key(shard));
+    async fn witness(&self, seat: &Seat) -> Result<(), LeaseError> {
+        let mut seen = self.seen.key(self.witness_key(seat));
         let seen: &ScriptInvocation<'_> = seen.arg(self.lineages.seen().to_string());
         let answer = self.commands.with(|mut connection| async move { seen.invoke_async(&mut connection).await });
         let answer: String = answer.await.map_err(self.failed("asking what other replicas saw of the database"))?;
-        self.heard(shard, &answer);
+        self.heard(seat, &answer);
         Ok(())
     }
 
-    async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
-        let mut release = self.release.key(self.key(shard));
-        let release: &ScriptInvocation<'_> = release.arg(holder.as_str()).arg(self.channel(shard));
+    async fn release(&self, seat: &Seat, holder: &Holder) -> Result<bool, LeaseError> {
+        let mut release = self.release.key(self.key(seat));
+        let release: &ScriptInvocation<'_> = release.arg(holder.as_str()).arg(self.channel(seat));
         let released = self.commands.with(|mut connection| async move { release.invoke_async(&mut connection).await });
         released.await.map_err(self.failed("releasing the lease"))
     }
 
     /// Also wakes when the subscription has been made, at first or anew: a release before that was not heard.
-    async fn released(&self, shard: Shard) {
-        self.releases.next(self.channel(shard)).await;
+    async fn released(&self, seat: &Seat) {
+        self.releases.next(self.channel(seat)).await;
     }
 
     async fn missing_rights(&self) -> Result<Option<String>, LeaseError> {
         // A cluster is asked which node has the keys: the rights are those of the user there.
-        let key = &self.key(Shard::default());
+        let key = &self.key(&Shard::default().into());
         let found = self.commands.with(|mut connection| async move {
             redis::cmd("GET").arg(key).query_async::<Option<String>>(&mut connection).await
         });
@@ -229,8 +236,8 @@ impl Lease for RedisLease {
         self.primary.advice()
     }
 
-    async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
-        let key = &self.key(shard);
+    async fn current(&self, seat: &Seat) -> Result<Option<Held>, LeaseError> {
+        let key = &self.key(seat);
         let found = self.commands.with(|mut connection| async move {
             redis::pipe().atomic().get(key).pttl(key).query_async::<(Option<String>, i64)>(&mut connection).await
         });

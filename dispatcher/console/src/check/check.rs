@@ -275,7 +275,7 @@ async fn of_lease(subject: &Subject, outbox_id: Option<&str>) -> Finding {
         Ok(Some(command)) => return Finding::failed("lease", &format!("{answers}; the user lacks rights: {command}")),
         Err(error) => return Finding::failed("lease", &with_advice(&error.to_string(), &*lease)),
     }
-    let polls = match lease.current(Shard::default()).await {
+    let polls = match lease.current(&Shard::default().into()).await {
         Ok(Some(held)) => format!("{} polls", replica_of(subject, &held.holder).await),
         Ok(None) if outbox_id.is_none() => "who polls is not known without the database".to_owned(),
         Ok(None) => "nobody polls".to_owned(),

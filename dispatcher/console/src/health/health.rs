@@ -167,7 +167,7 @@ impl Health {
             return None;
         }
         self.asks_lease.store(true, Ordering::Relaxed);
-        let current = tokio::time::timeout(REFUSAL_LIMIT, self.lease.current(Shard::default())).await;
+        let current = tokio::time::timeout(REFUSAL_LIMIT, self.lease.current(&Shard::default().into())).await;
         self.asks_lease.store(false, Ordering::Relaxed);
         let remove = current.ok()?.ok()??.removed_by?;
         Some(format!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_adapters::{Held, Lease, LeaseError};
-use outbox_store::{Holder, Shard};
+use outbox_store::{Holder, Seat};
 use tokio::runtime::Handle;
 
 use crate::health::answering::{Answering, Silence};
@@ -41,24 +41,24 @@ impl LeaseHealth {
 
 #[async_trait]
 impl Lease for LeaseHealth {
-    async fn acquire(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
-        self.answering.watch(self.lease.acquire(shard, holder, ttl), |_| true).await
+    async fn acquire(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        self.answering.watch(self.lease.acquire(seat, holder, ttl), |_| true).await
     }
 
-    async fn renew(&self, shard: Shard, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
-        self.answering.watch(self.lease.renew(shard, holder, ttl), |_| true).await
+    async fn renew(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> Result<bool, LeaseError> {
+        self.answering.watch(self.lease.renew(seat, holder, ttl), |_| true).await
     }
 
-    async fn release(&self, shard: Shard, holder: &Holder) -> Result<bool, LeaseError> {
-        self.lease.release(shard, holder).await
+    async fn release(&self, seat: &Seat, holder: &Holder) -> Result<bool, LeaseError> {
+        self.lease.release(seat, holder).await
     }
 
-    async fn released(&self, shard: Shard) {
-        self.lease.released(shard).await;
+    async fn released(&self, seat: &Seat) {
+        self.lease.released(seat).await;
     }
 
-    async fn witness(&self, shard: Shard) -> Result<(), LeaseError> {
-        self.answering.watch(self.lease.witness(shard), |_| true).await
+    async fn witness(&self, seat: &Seat) -> Result<(), LeaseError> {
+        self.answering.watch(self.lease.witness(seat), |_| true).await
     }
 
     async fn missing_rights(&self) -> Result<Option<String>, LeaseError> {
@@ -69,9 +69,9 @@ impl Lease for LeaseHealth {
         self.lease.advice()
     }
 
-    async fn current(&self, shard: Shard) -> Result<Option<Held>, LeaseError> {
-        let lease = self.lease.clone();
-        match self.home.spawn(async move { lease.current(shard).await }).await {
+    async fn current(&self, seat: &Seat) -> Result<Option<Held>, LeaseError> {
+        let (lease, seat) = (self.lease.clone(), seat.clone());
+        match self.home.spawn(async move { lease.current(&seat).await }).await {
             Ok(current) => current,
             Err(error) => Err(LeaseError {
                 at: "this replica".to_owned(),

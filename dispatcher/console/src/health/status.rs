@@ -171,7 +171,7 @@ async fn leases(terms: &[CurrentTerm], lease: Option<&dyn Lease>) -> Leases {
     let mut leases = Leases::new();
     for shard in led.chain([Shard::default()]).collect::<BTreeSet<_>>() {
         let held = match lease {
-            Some(lease) => Some(lease.current(shard).await),
+            Some(lease) => Some(lease.current(&shard.into()).await),
             None => None,
         };
         leases.insert(shard, held);

@@ -85,7 +85,7 @@ async fn a_replica_that_can_mark_nothing_any_more_leaves_the_lease_to_others_and
         tokio::task::yield_now().await;
     }
     assert_eq!(handle.liveness().stuck().as_deref(), Some("its marker has panicked"));
-    assert!(lease.acquire(Shard(0), &Holder::new("b", "1"), MINUTE).await.unwrap());
+    assert!(lease.acquire(&Shard(0).into(), &Holder::new("b", "1"), MINUTE).await.unwrap());
     shutdown.cancel();
     assert_eq!(running.await.unwrap(), Drained { left_in_doubt: 0 });
 }

@@ -130,8 +130,8 @@ impl Leadership {
         let mut first_sent = None;
         // A shutdown cancels no call half way: that call could win a lease which no replica renews.
         while shutdown.run_until_cancelled(self.turn()).await.is_some() {
-            let sent = *first_sent.get_or_insert_with(|| self.clock.now());
-            let (call, limit) = (self.lease.acquire(self.shard, &holder, self.ttl), call_limit(self.ttl));
+            let (sent, seat) = (*first_sent.get_or_insert_with(|| self.clock.now()), self.shard.into());
+            let (call, limit) = (self.lease.acquire(&seat, &holder, self.ttl), call_limit(self.ttl));
             match self.clock.within(limit, call).await {
                 Some(Ok(true)) => return Some((holder, sent)),
                 Some(Ok(false)) => (holder, first_sent) = (self.candidate(), None),
@@ -153,7 +153,7 @@ impl Leadership {
             if std::mem::take(&mut self.stands_back) {
                 self.clock.sleep(pause).await;
             } else {
-                self.clock.within(pause, self.lease.released(self.shard)).await;
+                self.clock.within(pause, self.lease.released(&self.shard.into())).await;
             }
         }
         self.clock.sleep(DRAW.mul_f64(rand::random::<f64>())).await;
@@ -166,7 +166,7 @@ impl Leadership {
 
     /// Mints the epoch above all that any replica saw, in a database that none of them has left behind.
     async fn mint(&mut self, holder: &Holder) -> Result<(OpenedTerm, SameDatabase), String> {
-        match self.clock.within(call_limit(self.ttl), self.lease.witness(self.shard)).await {
+        match self.clock.within(call_limit(self.ttl), self.lease.witness(&self.shard.into())).await {
             Some(Ok(())) => {}
             Some(Err(error)) => return Err(error.to_string()),
             None => return Err("the lease store did not say what other replicas saw of the database".to_owned()),
@@ -196,7 +196,7 @@ impl Leadership {
         if until > self.clock.now() {
             return Some(until);
         }
-        self.watchdog().trust_anew(self.shard, holder).await
+        self.watchdog().trust_anew(&self.shard.into(), holder).await
     }
 
     fn begin(
@@ -215,8 +215,8 @@ impl Leadership {
         );
         self.watchdog().watch(&term);
         // The other replicas hear of the epoch at once, and not by the first renewal.
-        let (lease, shard) = (self.lease.clone(), self.shard);
-        tokio::spawn(async move { lease.witness(shard).await });
+        let (lease, seat) = (self.lease.clone(), self.shard.into());
+        tokio::spawn(async move { lease.witness(&seat).await });
         self.end_in_time(&term, same, shutdown.clone());
         term
     }
@@ -244,7 +244,8 @@ impl Leadership {
     }
 
     async fn give_up_lease(&self, holder: &Holder) {
-        let call = self.lease.release(self.shard, holder);
+        let seat = self.shard.into();
+        let call = self.lease.release(&seat, holder);
         match self.clock.within(call_limit(self.ttl).min(FAREWELL_LIMIT), call).await {
             Some(Ok(_)) => {}
             Some(Err(error)) => tracing::warn!(%holder, %error, "lease.not_released"),

@@ -82,8 +82,7 @@ impl JobStore for Database {
         let mut connection = transaction.connection();
         let code = |code: Option<i32>| Value::Number(code.map(i64::from));
         let because = ended.because.as_str().into();
-        let values =
-            [run.id.into(), because, code(ended.exit_code), code(ended.signal), ended.tail.as_deref().into()];
+        let values = [run.id.into(), because, code(ended.exit_code), code(ended.signal), ended.tail.as_deref().into()];
         if connection.changed(&END, &values).await.map_err(failed(doing))? > 0 {
             let now_ms = connection.now_us().await.map_err(failed(doing))? / 1_000;
             let rests_until = now_ms + ended.rest.map_or(0, millis_i64);

@@ -78,8 +78,7 @@ pub enum RunEnd {
 
 impl RunEnd {
     /// Every way a run can end.
-    pub const ALL: [Self; 6] =
-        [Self::Finished, Self::Failed, Self::TimedOut, Self::Lost, Self::Stopped, Self::Crashed];
+    pub const ALL: [Self; 6] = [Self::Finished, Self::Failed, Self::TimedOut, Self::Lost, Self::Stopped, Self::Crashed];
 
     /// The word in tables, logs and metrics.
     pub fn as_str(self) -> &'static str {

@@ -8,7 +8,7 @@ use outbox_store::{ConnectOptions, Database};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
-use super::{SHARD, SOON};
+use super::{SEAT, SOON};
 use crate::eventually;
 use crate::servers::{self, Cluster, ClusterTls, RedisTls, Sentinels, SentinelsTls, TestDatabase};
 
@@ -141,7 +141,7 @@ impl Leases {
         match &self.place {
             Place::Redis { url, authority, outbox } => {
                 let lease = RedisLease::new(url, authority, outbox, Duration::from_secs(10)).unwrap();
-                eventually("a replica is connected", SOON, async || lease.current(SHARD).await.ok()).await;
+                eventually("a replica is connected", SOON, async || lease.current(&SEAT).await.ok()).await;
                 Arc::new(lease)
             }
             Place::Table { url, schema } => Arc::new(match connect(url, *schema, 2).await {

@@ -8,7 +8,7 @@ pub mod releases;
 
 use std::time::Duration;
 
-use outbox_store::{Holder, Shard};
+use outbox_store::{Holder, Seat, Shard};
 use uuid::Uuid;
 
 pub use leases::{Leases, Provider};
@@ -20,7 +20,7 @@ pub const LONG: Duration = Duration::from_mins(10);
 pub const SOON: Duration = Duration::from_secs(30);
 
 /// What is led.
-pub const SHARD: Shard = Shard(0);
+pub static SEAT: Seat = Seat::Shard(Shard(0));
 
 /// A holder that nobody else is.
 pub fn holder() -> Holder {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_adapters::{Lease, RedisLease};
-use outbox_tests::conformance::lease::{LONG, SHARD, SOON, holder};
+use outbox_tests::conformance::lease::{LONG, SEAT, SOON, holder};
 use outbox_tests::eventually;
 use outbox_tests::servers::{Cluster, Redis};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -46,22 +46,22 @@ async fn each_node_leads_to_the_one_that_has_the_lease_also_where_the_url_names_
         for scheme in ["redis", "redis+cluster"] {
             let lease = lease(&format!("{scheme}://127.0.0.1:{}", node.port()), &outbox);
             let leader = holder();
-            assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
-            assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
-            assert_eq!(lease.current(SHARD).await.unwrap().unwrap().holder, leader.as_str());
+            assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
+            assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
+            assert_eq!(lease.current(&SEAT).await.unwrap().unwrap().holder, leader.as_str());
             assert_eq!(lease.missing_rights().await.unwrap(), None);
-            assert!(lease.release(SHARD, &leader).await.unwrap());
-            timeout(SOON, lease.released(SHARD)).await.expect("a subscription is made");
-            assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
-            assert!(lease.release(SHARD, &leader).await.unwrap());
-            timeout(SOON, lease.released(SHARD)).await.expect("a release is heard by way of any node");
+            assert!(lease.release(&SEAT, &leader).await.unwrap());
+            timeout(SOON, lease.released(&SEAT)).await.expect("a subscription is made");
+            assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
+            assert!(lease.release(&SEAT, &leader).await.unwrap());
+            timeout(SOON, lease.released(&SEAT)).await.expect("a release is heard by way of any node");
         }
     }
     // Who named one server is told to name more, where that is not the one with the lease by chance.
     let owner = cluster.owner(0, &key(&outbox)).await.unwrap();
     for (place, node) in cluster.nodes.iter().enumerate() {
         let lease = lease(&format!("redis://127.0.0.1:{}", node.port()), &outbox);
-        lease.current(SHARD).await.unwrap();
+        lease.current(&SEAT).await.unwrap();
         let advice = lease.advice();
         assert_eq!(advice.is_some(), place != owner, "{advice:?}");
         assert!(advice.is_none_or(|advice| advice.contains("redis+cluster://")));
@@ -74,30 +74,30 @@ async fn after_the_death_of_its_node_the_lease_is_kept_by_the_one_that_takes_its
     let outbox = outbox();
     let (first, candidate) = (lease(&cluster.url(), &outbox), lease(&cluster.url(), &outbox));
     let leader = holder();
-    assert!(first.acquire(SHARD, &leader, LONG).await.unwrap());
-    assert!(first.renew(SHARD, &leader, LONG).await.unwrap());
+    assert!(first.acquire(&SEAT, &leader, LONG).await.unwrap());
+    assert!(first.renew(&SEAT, &leader, LONG).await.unwrap());
     let owner = cluster.owner(0, &key(&outbox)).await.unwrap();
 
     cluster.nodes[owner].kill().await;
 
     let next = holder();
     // The lease may be lost with the node: its replica need not have heard of it.
-    let renewed = answered("a renewal is answered", async || first.renew(SHARD, &leader, LONG).await.ok()).await;
+    let renewed = answered("a renewal is answered", async || first.renew(&SEAT, &leader, LONG).await.ok()).await;
     let won =
-        answered("the next node is campaigned at", async || candidate.acquire(SHARD, &next, LONG).await.ok()).await;
+        answered("the next node is campaigned at", async || candidate.acquire(&SEAT, &next, LONG).await.ok()).await;
     assert_ne!(renewed, won, "one of them has the lease");
     let (lease, holder) = if won { (&candidate, &next) } else { (&first, &leader) };
-    timeout(SOON, first.released(SHARD)).await.expect("a subscription is made at a node that lives");
+    timeout(SOON, first.released(&SEAT)).await.expect("a subscription is made at a node that lives");
     // A connection that was lost while idle costs one call.
-    assert!(answered("the lease is released", async || lease.release(SHARD, holder).await.ok()).await);
-    timeout(SOON, first.released(SHARD)).await.expect("a release is heard by way of a node that lives");
+    assert!(answered("the lease is released", async || lease.release(&SEAT, holder).await.ok()).await);
+    timeout(SOON, first.released(&SEAT)).await.expect("a release is heard by way of a node that lives");
 
     // The node comes back as a replica, and sends who asks it on.
     cluster.nodes[owner].restart().await;
     let back = lease_at(&cluster, owner, &outbox);
     let newest = self::holder();
-    assert!(answered("the old node sends calls on", async || back.acquire(SHARD, &newest, LONG).await.ok()).await);
-    assert!(lease.current(SHARD).await.unwrap().is_some_and(|held| held.holder == newest.as_str()));
+    assert!(answered("the old node sends calls on", async || back.acquire(&SEAT, &newest, LONG).await.ok()).await);
+    assert!(lease.current(&SEAT).await.unwrap().is_some_and(|held| held.holder == newest.as_str()));
 }
 
 fn lease_at(cluster: &Cluster, place: usize, outbox: &str) -> RedisLease {
@@ -109,15 +109,15 @@ async fn a_slot_that_moves_to_a_new_node_takes_its_lease_along() {
     let mut cluster = Cluster::start().await;
     let (outbox, leader) = (outbox(), holder());
     let lease = lease(&cluster.url(), &outbox);
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
     let new = cluster.add_node().await;
     cluster.move_slot(&key(&outbox), new).await;
     assert_eq!(cluster.owner(new, &key(&outbox)).await, Some(new));
     // Both its connections are sent on, and no call fails for it.
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
-    assert!(!lease.acquire(SHARD, &holder(), LONG).await.unwrap());
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
+    assert!(!lease.acquire(&SEAT, &holder(), LONG).await.unwrap());
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn nodes_that_do_not_answer_are_passed_over() {
     }
     let lease = lease(&format!("redis+cluster://{}", hosts.join(",")), &outbox);
     let leader = holder();
-    assert!(answered("the next node is asked", async || lease.acquire(SHARD, &leader, LONG).await.ok()).await);
+    assert!(answered("the next node is asked", async || lease.acquire(&SEAT, &leader, LONG).await.ok()).await);
     for place in &silent {
         cluster.nodes[*place].thaw();
     }
@@ -163,9 +163,9 @@ async fn a_node_that_sends_calls_to_a_dead_one_is_left_for_the_next() {
     let cluster = Cluster::start().await;
     let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", cut_off().await, cluster.nodes[0].port());
     let (lease, leader) = (lease(&url, &outbox()), holder());
-    assert!(lease.acquire(SHARD, &leader, LONG).await.is_err(), "the first node was not asked");
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.is_err(), "the first node was not asked");
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
 }
 
 #[tokio::test]
@@ -175,12 +175,12 @@ async fn fifty_replicas_that_wait_cost_a_cluster_little_more_than_one_server() {
     let calls = async |url: &str, ports: &[u16]| {
         let outbox = outbox();
         let leader = lease(url, &outbox);
-        assert!(leader.acquire(SHARD, &holder(), LONG).await.unwrap());
+        assert!(leader.acquire(&SEAT, &holder(), LONG).await.unwrap());
         let before = commands(ports).await;
         for _ in 0..50 {
             let (candidate, waiting) = (lease(url, &outbox), holder());
             for _ in 0..CAMPAIGNS {
-                assert!(!candidate.acquire(SHARD, &waiting, LONG).await.unwrap());
+                assert!(!candidate.acquire(&SEAT, &waiting, LONG).await.unwrap());
             }
         }
         commands(ports).await - before

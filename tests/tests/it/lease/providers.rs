@@ -77,7 +77,7 @@ on_every_provider! {
         only_the_holder_renews_and_releases,
         a_holder_is_told_from_another_of_the_same_process,
         a_free_lease_cannot_be_renewed_or_released,
-        shards_are_led_apart,
+        seats_are_held_apart,
     ],
     releases: [
         a_release_wakes_every_candidate,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use outbox_adapters::{Hints, Lease, REDIS_RIGHTS, RedisHints, RedisLease};
 use outbox_store::{Epoch, Lineages};
-use outbox_tests::conformance::lease::{LONG, SHARD, holder};
+use outbox_tests::conformance::lease::{LONG, SEAT, holder};
 use outbox_tests::eventually;
 use outbox_tests::proxy::Proxy;
 use outbox_tests::servers::{self, Redis};
@@ -42,14 +42,14 @@ async fn a_renewal_brings_what_any_replica_saw_of_the_database() {
     let (server, outbox) = (servers::redis().await, Uuid::new_v4().to_string());
     let (lease, lineages) = witness(server, &outbox, "3 0 ");
     let leader = holder();
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
     let (other, others) = witness(server, &outbox, "1 0 ");
-    other.witness(SHARD).await.unwrap();
+    other.witness(&SEAT).await.unwrap();
     assert_eq!(others.highest_epoch(), Epoch(3), "the other replica heard of the term");
     others.told("7 0 ".parse().unwrap());
-    other.witness(SHARD).await.unwrap();
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    other.witness(&SEAT).await.unwrap();
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
     assert_eq!(lineages.highest_epoch(), Epoch(7), "the poller heard of a later term");
 }
 
@@ -87,27 +87,27 @@ async fn a_witness_that_is_something_else_stops_nobody_and_is_left_as_it_is() {
         server.command(make).await;
         let (lease, lineages) = witness(server, &outbox, "3 0 ");
         let leader = holder();
-        assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
-        assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
-        lease.witness(SHARD).await.unwrap();
+        assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
+        assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
+        lease.witness(&SEAT).await.unwrap();
         assert_eq!(lineages.highest_epoch(), Epoch(3));
-        assert!(lease.release(SHARD, &leader).await.unwrap());
+        assert!(lease.release(&SEAT, &leader).await.unwrap());
     }
     assert_eq!(server.get(&key).await, "mine");
 }
 
 /// Waits until `candidate` hears of releases: its subscription wakes it once.
 async fn subscribed(candidate: &RedisLease) {
-    timeout(SOON, candidate.released(SHARD)).await.expect("a subscription is made");
+    timeout(SOON, candidate.released(&SEAT)).await.expect("a subscription is made");
 }
 
 #[tokio::test]
 async fn a_release_wakes_the_candidates() {
     let (lease, candidate) = replicas(servers::redis().await);
     let leader = holder();
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
     subscribed(&candidate).await;
-    let (woken, released) = tokio::join!(timeout(SOON, candidate.released(SHARD)), lease.release(SHARD, &leader));
+    let (woken, released) = tokio::join!(timeout(SOON, candidate.released(&SEAT)), lease.release(&SEAT, &leader));
     assert!(released.unwrap());
     woken.expect("the release wakes the candidate");
 }
@@ -116,24 +116,24 @@ async fn a_release_wakes_the_candidates() {
 async fn a_release_between_two_waits_is_not_missed() {
     let (lease, candidate) = replicas(servers::redis().await);
     let leader = holder();
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
     subscribed(&candidate).await;
-    let given_up = timeout(Duration::from_millis(1), candidate.released(SHARD)).await;
+    let given_up = timeout(Duration::from_millis(1), candidate.released(&SEAT)).await;
     assert!(given_up.is_err(), "woken for nothing");
-    assert!(lease.release(SHARD, &leader).await.unwrap());
-    timeout(SOON, candidate.released(SHARD)).await.expect("the release is remembered");
+    assert!(lease.release(&SEAT, &leader).await.unwrap());
+    timeout(SOON, candidate.released(&SEAT)).await.expect("the release is remembered");
 }
 
 #[tokio::test]
 async fn a_refused_release_wakes_nobody() {
     let (lease, candidate) = replicas(servers::redis().await);
     let leader = holder();
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
     subscribed(&candidate).await;
-    assert!(!candidate.release(SHARD, &holder()).await.unwrap());
-    assert!(lease.release(SHARD, &leader).await.unwrap());
-    timeout(SOON, candidate.released(SHARD)).await.expect("the real release wakes");
-    let woken_again = timeout(Duration::from_millis(1), candidate.released(SHARD)).await;
+    assert!(!candidate.release(&SEAT, &holder()).await.unwrap());
+    assert!(lease.release(&SEAT, &leader).await.unwrap());
+    timeout(SOON, candidate.released(&SEAT)).await.expect("the real release wakes");
+    let woken_again = timeout(Duration::from_millis(1), candidate.released(&SEAT)).await;
     assert!(woken_again.is_err(), "the refused release woke the candidate too");
 }
 
@@ -172,22 +172,22 @@ async fn each_rule_that_a_user_lacks_is_named_by_the_command_that_gives_it() {
 #[tokio::test]
 async fn a_refusal_is_no_silence_and_is_told_once_in_the_words_of_redis() {
     let (lease, server) = as_user("~outbox:* &outbox:* +set +multi +exec +pttl").await;
-    let refused = lease.current(SHARD).await.unwrap_err().to_string();
+    let refused = lease.current(&SEAT).await.unwrap_err().to_string();
     assert!(refused.contains("answered with an error") && refused.contains("NOPERM"), "{refused}");
     assert!(!refused.contains("Index") && refused.matches("NOPERM").count() <= 2, "{refused}");
     server.command(&["ACL", "SETUSER", "lease", "resetpass", ">other"]).await;
     // The connection was given up with the refusal.
-    let refused = lease.current(SHARD).await.unwrap_err().to_string();
+    let refused = lease.current(&SEAT).await.unwrap_err().to_string();
     assert!(refused.contains("answered with an error") && refused.contains("password is wrong"), "{refused}");
 }
 
 #[tokio::test]
 async fn a_user_that_a_restart_forgot_is_told_of_as_gone() {
     let (lease, server) = as_user(REDIS_RIGHTS).await;
-    lease.current(SHARD).await.unwrap();
+    lease.current(&SEAT).await.unwrap();
     server.restart().await;
     let told = async || {
-        let refused = lease.current(SHARD).await.unwrap_err().to_string();
+        let refused = lease.current(&SEAT).await.unwrap_err().to_string();
         refused
             .contains("the user is gone: a restart of Redis forgets a user that stands neither in redis.conf")
             .then_some(())
@@ -213,15 +213,15 @@ async fn two_outboxes_on_one_redis_leave_each_other_alone() {
     let server = servers::redis().await;
     let ((one, _), (other, _)) = (replicas(server), replicas(server));
     let (of_one, of_other) = (holder(), holder());
-    assert!(one.acquire(SHARD, &of_one, LONG).await.unwrap());
-    assert!(other.acquire(SHARD, &of_other, LONG).await.unwrap());
+    assert!(one.acquire(&SEAT, &of_one, LONG).await.unwrap());
+    assert!(other.acquire(&SEAT, &of_other, LONG).await.unwrap());
     subscribed(&other).await;
-    assert!(one.release(SHARD, &of_one).await.unwrap());
-    assert_eq!(other.current(SHARD).await.unwrap().unwrap().holder, of_other.as_str());
+    assert!(one.release(&SEAT, &of_one).await.unwrap());
+    assert_eq!(other.current(&SEAT).await.unwrap().unwrap().holder, of_other.as_str());
     // Its own release wakes it, and it alone: the one before would have been heard by then.
-    assert!(other.release(SHARD, &of_other).await.unwrap());
-    timeout(SOON, other.released(SHARD)).await.expect("its own release wakes it");
-    let woken_again = timeout(Duration::from_millis(1), other.released(SHARD)).await;
+    assert!(other.release(&SEAT, &of_other).await.unwrap());
+    timeout(SOON, other.released(&SEAT)).await.expect("its own release wakes it");
+    let woken_again = timeout(Duration::from_millis(1), other.released(&SEAT)).await;
     assert!(woken_again.is_err(), "the release of another outbox woke it");
 }
 
@@ -230,19 +230,19 @@ async fn an_idle_candidate_sends_one_command_per_campaign_and_a_renewal_counts_f
     let server = Redis::start().await;
     let (lease, candidate) = replicas(&server);
     let leader = holder();
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
     // Loads the script.
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
 
     let waiting = holder();
     let counts = commands_during(&server, async {
         for _ in 0..5 {
-            assert!(!candidate.acquire(SHARD, &waiting, LONG).await.unwrap());
+            assert!(!candidate.acquire(&SEAT, &waiting, LONG).await.unwrap());
         }
     });
     assert_eq!(counts.await, BTreeMap::from([("set".to_owned(), 5)]));
 
-    let counts = commands_during(&server, async { assert!(lease.renew(SHARD, &leader, LONG).await.unwrap()) });
+    let counts = commands_during(&server, async { assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap()) });
     // The lease, and what all replicas saw of the database.
     let expected = [("evalsha", 1), ("get", 2), ("pexpire", 1)].map(|(command, times)| (command.to_owned(), times));
     assert_eq!(counts.await, BTreeMap::from(expected));
@@ -253,24 +253,24 @@ async fn a_frozen_redis_fails_each_call_in_time_and_the_first_call_after_it_work
     let server = Redis::start().await;
     let (lease, candidate) = replicas(&server);
     let leader = holder();
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
     let connections_before = connections(&server).await;
 
     server.freeze();
     for _ in 0..3 {
         let began = Instant::now();
-        let error = lease.renew(SHARD, &leader, LONG).await.unwrap_err();
+        let error = lease.renew(&SEAT, &leader, LONG).await.unwrap_err();
         assert!(began.elapsed() < Duration::from_secs(3), "took {:?}", began.elapsed());
         assert_eq!(error.at, format!("127.0.0.1:{}", server.port()));
         // A caller with less patience.
-        let abandoned = timeout(Duration::from_millis(50), candidate.acquire(SHARD, &holder(), LONG)).await;
+        let abandoned = timeout(Duration::from_millis(50), candidate.acquire(&SEAT, &holder(), LONG)).await;
         assert!(abandoned.is_err(), "a frozen server answered {abandoned:?}");
     }
     server.thaw();
 
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
-    assert!(!candidate.acquire(SHARD, &holder(), LONG).await.unwrap());
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
+    assert!(!candidate.acquire(&SEAT, &holder(), LONG).await.unwrap());
     let dialled = connections(&server).await - connections_before;
     assert!(dialled <= 9, "8 calls and this question dialled {dialled} times");
 }
@@ -280,21 +280,21 @@ async fn a_redis_restarted_empty_is_led_and_listened_to_again() {
     let server = Redis::start().await;
     let (lease, candidate) = replicas(&server);
     let leader = holder();
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
     subscribed(&candidate).await;
 
     server.kill().await;
-    lease.renew(SHARD, &leader, LONG).await.expect_err("a server that is down answers nothing");
+    lease.renew(&SEAT, &leader, LONG).await.expect_err("a server that is down answers nothing");
     server.restart().await;
 
-    assert!(!lease.renew(SHARD, &leader, LONG).await.unwrap(), "a forgotten lease was renewed");
+    assert!(!lease.renew(&SEAT, &leader, LONG).await.unwrap(), "a forgotten lease was renewed");
     // An idle connection that was lost costs one call.
-    let acquired = async || lease.acquire(SHARD, &leader, LONG).await.ok();
+    let acquired = async || lease.acquire(&SEAT, &leader, LONG).await.ok();
     assert!(eventually("the empty server is campaigned at", SOON, acquired).await);
     subscribed(&candidate).await;
-    assert!(lease.release(SHARD, &leader).await.unwrap());
-    timeout(SOON, candidate.released(SHARD)).await.expect("a release is heard on the new server");
+    assert!(lease.release(&SEAT, &leader).await.unwrap());
+    timeout(SOON, candidate.released(&SEAT)).await.expect("a release is heard on the new server");
 }
 
 #[tokio::test]
@@ -305,19 +305,19 @@ async fn a_redis_that_vanishes_without_a_word_is_listened_to_again() {
     let replica = |url: &str| RedisLease::new(url, "", &outbox, Duration::from_secs(10)).unwrap();
     let (lease, candidate) = (replica(&server.url()), replica(&proxy.before(&server.url())));
     let leader = holder();
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
     subscribed(&candidate).await;
-    assert!(!candidate.acquire(SHARD, &holder(), LONG).await.unwrap());
+    assert!(!candidate.acquire(&SEAT, &holder(), LONG).await.unwrap());
 
     proxy.vanish();
-    let unheard = timeout(Duration::from_millis(100), candidate.acquire(SHARD, &holder(), LONG)).await;
+    let unheard = timeout(Duration::from_millis(100), candidate.acquire(&SEAT, &holder(), LONG)).await;
     assert!(unheard.is_err(), "it answered: {unheard:?}");
     proxy.come_back();
 
     subscribed(&candidate).await;
-    assert!(!candidate.acquire(SHARD, &holder(), LONG).await.unwrap());
-    assert!(lease.release(SHARD, &leader).await.unwrap());
-    timeout(SOON, candidate.released(SHARD)).await.expect("a release is heard on a new connection");
+    assert!(!candidate.acquire(&SEAT, &holder(), LONG).await.unwrap());
+    assert!(lease.release(&SEAT, &leader).await.unwrap());
+    timeout(SOON, candidate.released(&SEAT)).await.expect("a release is heard on a new connection");
 }
 
 #[tokio::test]
@@ -348,7 +348,7 @@ async fn who_asks_for_the_holder_hears_why_the_server_turned_them_away() {
     let client = redis::Client::open(server.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let () = redis::cmd("CONFIG").arg(&["SET", "maxclients", "1"]).query_async(&mut connection).await.unwrap();
-    let error = lease.current(SHARD).await.unwrap_err();
+    let error = lease.current(&SEAT).await.unwrap_err();
     assert!(format!("{error:?}").contains("max number of clients reached"), "{error:?}");
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_adapters::{Lease, RedisLease};
-use outbox_tests::conformance::lease::{LONG, SHARD, SOON, holder};
+use outbox_tests::conformance::lease::{LONG, SEAT, SOON, holder};
 use outbox_tests::eventually;
 use outbox_tests::servers::Sentinels;
 use tokio::time::timeout;
@@ -38,8 +38,8 @@ async fn after_a_failover_the_lost_lease_is_known_as_lost_and_the_new_primary_ke
     let servers = Sentinels::start().await;
     let (lease, candidate) = replicas(&servers);
     let leader = holder();
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
     // As if the replica had not heard of the lease yet: it is lost with the primary.
     replicated(&servers).await;
     let replica = servers.replica.port();
@@ -48,19 +48,19 @@ async fn after_a_failover_the_lost_lease_is_known_as_lost_and_the_new_primary_ke
 
     servers.primary.kill().await;
 
-    let renewed = answered("a renewal is answered", async || lease.renew(SHARD, &leader, LONG).await.ok()).await;
+    let renewed = answered("a renewal is answered", async || lease.renew(&SEAT, &leader, LONG).await.ok()).await;
     assert!(!renewed, "a lease was renewed that the new primary never saw");
     let next = holder();
-    let won = answered("the new primary is campaigned at", async || candidate.acquire(SHARD, &next, LONG).await.ok());
+    let won = answered("the new primary is campaigned at", async || candidate.acquire(&SEAT, &next, LONG).await.ok());
     assert!(won.await);
     // A connection that the failover closed costs one call.
-    let regained = async || lease.acquire(SHARD, &leader, LONG).await.ok();
+    let regained = async || lease.acquire(&SEAT, &leader, LONG).await.ok();
     assert!(!answered("the loser campaigns", regained).await, "two hold the lease");
-    assert!(candidate.renew(SHARD, &next, LONG).await.unwrap());
+    assert!(candidate.renew(&SEAT, &next, LONG).await.unwrap());
 
-    timeout(SOON, lease.released(SHARD)).await.expect("a subscription is made at the new primary");
-    assert!(candidate.release(SHARD, &next).await.unwrap());
-    timeout(SOON, lease.released(SHARD)).await.expect("a release is heard by way of the new primary");
+    timeout(SOON, lease.released(&SEAT)).await.expect("a subscription is made at the new primary");
+    assert!(candidate.release(&SEAT, &next).await.unwrap());
+    timeout(SOON, lease.released(&SEAT)).await.expect("a release is heard by way of the new primary");
 }
 
 #[tokio::test]
@@ -68,8 +68,8 @@ async fn a_primary_that_was_demoted_is_left_for_the_new_one() {
     let servers = Sentinels::start().await;
     let (lease, _) = replicas(&servers);
     let leader = holder();
-    assert!(lease.acquire(SHARD, &leader, LONG).await.unwrap());
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &leader, LONG).await.unwrap());
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
     // A failover that is asked for does not wait for what the replica has not heard of.
     replicated(&servers).await;
 
@@ -79,7 +79,7 @@ async fn a_primary_that_was_demoted_is_left_for_the_new_one() {
     // A server that changes its role closes its connections.
     let demoted = async || try_redis(servers.primary.port(), &["ROLE"]).await.ok()?.contains("slave").then_some(());
     eventually("the old primary is a replica", FAILOVER, demoted).await;
-    let held = answered("the new primary is asked", async || lease.renew(SHARD, &leader, LONG).await.ok()).await;
+    let held = answered("the new primary is asked", async || lease.renew(&SEAT, &leader, LONG).await.ok()).await;
     assert!(held, "a failover in good order lost the lease");
     let role = redis_text(servers.replica.port(), &["ROLE"]).await;
     assert!(role.contains("master"), "{role}");
@@ -92,9 +92,9 @@ async fn one_sentinel_that_answers_suffices_whichever_it_is() {
     servers.sentinels[1].freeze();
     let (lease, _) = replicas(&servers);
     let leader = holder();
-    let won = answered("the last sentinel is asked", async || lease.acquire(SHARD, &leader, LONG).await.ok());
+    let won = answered("the last sentinel is asked", async || lease.acquire(&SEAT, &leader, LONG).await.ok());
     assert!(won.await);
-    assert!(lease.renew(SHARD, &leader, LONG).await.unwrap());
+    assert!(lease.renew(&SEAT, &leader, LONG).await.unwrap());
 }
 
 /// The answer to a command, as the client shows it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use outbox_adapters::{Lease, TableLease};
 use outbox_store::{ConnectOptions, Database};
-use outbox_tests::conformance::lease::{LONG, SHARD, holder};
+use outbox_tests::conformance::lease::{LONG, SEAT, holder};
 use tokio::sync::Notify;
 
 /// How long a writer holds the lock, as on a slow disk, and until it takes it again.
@@ -27,7 +27,7 @@ async fn a_renewal_comes_through_between_two_writes_of_others() {
     let (pool, others) = (connect(&url).await, connect(&url).await);
     Database::Sqlite(pool.clone()).migrate("default").await.unwrap();
     let (lease, holder) = (TableLease::Sqlite(pool), holder());
-    assert!(lease.acquire(SHARD, &holder, LONG).await.unwrap());
+    assert!(lease.acquire(&SEAT, &holder, LONG).await.unwrap());
 
     let (locked, writes) = (Notify::new(), AtomicU32::new(0));
     let writing = async {
@@ -45,7 +45,7 @@ async fn a_renewal_comes_through_between_two_writes_of_others() {
         for _ in 0..RENEWALS {
             locked.notified().await;
             let before = writes.load(Ordering::Relaxed);
-            assert!(lease.renew(SHARD, &holder, LONG).await.unwrap());
+            assert!(lease.renew(&SEAT, &holder, LONG).await.unwrap());
             waited_for += writes.load(Ordering::Relaxed) - before;
         }
         waited_for
