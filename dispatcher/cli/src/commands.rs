@@ -11,9 +11,9 @@ use outbox_console::text;
 use outbox_desk::DeskError;
 
 use super::{
-    audit, bench, channels, check, completions, config, dead_letters, destinations, enqueue, failover, health,
-    invalid_targets, messages, migrate, operations, ordering_keys, prune, recurring, replicas, run, session, status,
-    top,
+    audit, bench, channels, check, completions, config, dead_letters, destinations, enqueue, exclusive, failover,
+    health, invalid_targets, messages, migrate, operations, ordering_keys, prune, recurring, replicas, run, session,
+    status, top,
 };
 use crate::client::ReplicaSetupError;
 use crate::settings::{Global, settings, settings_to_look};
@@ -96,6 +96,8 @@ enum Command {
     /// Messages that the poller writes again and again: when, and pausing, resuming and firing them.
     #[command(subcommand)]
     Recurring(recurring::RecurringCommand),
+    /// Run a command in one place of a fleet at a time.
+    Exclusive(exclusive::ExclusiveArgs),
     /// Targets that are known to be gone: dead device tokens, endpoints that answer 410.
     #[command(subcommand)]
     InvalidTargets(invalid_targets::InvalidTargetsCommand),
@@ -213,6 +215,7 @@ fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
             Command::OrderingKeys(command) => ordering_keys::ordering_keys(settings(&global)?, url, command).await,
             Command::Destinations(command) => destinations::destinations(settings(&global)?, url, command).await,
             Command::Recurring(command) => recurring::recurring(settings(&global)?, url, command).await,
+            Command::Exclusive(args) => exclusive::exclusive(|| Ok(settings(&global)?), args).await,
             Command::InvalidTargets(command) => {
                 invalid_targets::invalid_targets(settings(&global)?, url, command).await
             }
@@ -251,6 +254,7 @@ impl Command {
             Self::Run(_)
             | Self::Migrate(_)
             | Self::Enqueue(_)
+            | Self::Exclusive(_)
             | Self::Prune(_)
             | Self::Channels(_)
             | Self::Config(_)

@@ -14,6 +14,7 @@ mod destinations;
 mod emptied;
 mod enqueue;
 mod examine;
+mod exclusive;
 mod failover;
 mod health;
 mod invalid_targets;

@@ -6,6 +6,7 @@ pub(crate) mod gate;
 pub mod leadership;
 pub mod liveness;
 mod term;
+pub mod trust;
 pub mod watchdog;
 
 pub use term::Term;

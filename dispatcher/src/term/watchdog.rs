@@ -1,55 +1,23 @@
 //! The watchdog: renews the lease of a term as long as the loop is alive, and ends the term when it cannot.
-//!
-//! The lease store decides which replica holds the lease. This process only bounds how long it trusts the last answer:
-//! from the moment the renewal was *sent*, less a margin, on a clock that counts suspend time.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_adapters::{Lease, LeaseError};
 use outbox_store::database::STATEMENT_LIMIT;
 use outbox_store::{Holder, Lineages, Seat, TermEnd};
 
 use crate::fault_point::{self, Point};
 use crate::term::Term;
-use crate::term::clock::{Clock, Moment};
+use crate::term::clock::Moment;
+use crate::term::trust::{Renewal, Trust};
 
 /// Renews one lease. Each term has a watchdog of its own.
 #[derive(Debug, Clone)]
 pub struct Watchdog {
-    /// The lease store.
-    pub lease: Arc<dyn Lease>,
+    /// How the lease is renewed.
+    pub trust: Trust,
     /// What this process knows of the copies of the database: a renewal brings what other replicas saw.
     pub lineages: Arc<Lineages>,
-    /// The source of time.
-    pub clock: Arc<dyn Clock>,
-    /// The time to live of the lease.
-    pub ttl: Duration,
-}
-
-/// The result of a renewal.
-enum Renewal {
-    /// The store answered "yes": the lease is trusted until then.
-    Trusted(Moment),
-    /// The store answered "not yours".
-    Lost,
-    /// The store did not answer in time, or answered with an error.
-    Unknown,
-}
-
-/// Trust ends this much before the lease does.
-pub fn trust_margin(ttl: Duration) -> Duration {
-    (ttl / 20).max(Duration::from_millis(100))
-}
-
-/// The end of trust in a lease that was taken or renewed by a call sent at `sent`.
-pub fn trusted_until(sent: Moment, ttl: Duration) -> Moment {
-    sent.after(ttl.saturating_sub(trust_margin(ttl)))
-}
-
-/// How long the lease store has for each answer.
-pub fn call_limit(ttl: Duration) -> Duration {
-    ttl / 6
 }
 
 /// A loop that has been silent for this long is wedged: it is longer than any statement of the loop may take.
@@ -69,7 +37,7 @@ impl Drop for EndsTerm {
 impl Watchdog {
     /// Watches `term` from now on, in a task of its own. If that task dies, the term ends.
     ///
-    /// The gate shuts when trust runs out. The term ends after one more try, at the latest [`call_limit`] later.
+    /// The gate shuts when trust runs out. The term ends after one more try, at the latest [`call_limit`](super::trust::call_limit) later.
     pub fn watch(&self, term: &Arc<Term>) {
         let watchdog = self.clone();
         let guard = EndsTerm(term.clone());
@@ -86,54 +54,42 @@ impl Watchdog {
 
     /// New trust in the lease of `holder`, from one renewal. None where that does not succeed.
     pub async fn trust_anew(&self, seat: &Seat, holder: &Holder) -> Option<Moment> {
-        match self.renew(seat, holder).await {
+        match self.trust.renew(seat, holder).await {
             Renewal::Trusted(until) => Some(until),
             Renewal::Lost | Renewal::Unknown => None,
         }
     }
 
     async fn renew_until_lost(&self, term: &Term) -> TermEnd {
-        let mut pause = self.ttl / 3;
+        let Trust { clock, ttl, .. } = &self.trust;
+        let mut pause = *ttl / 3;
         let (mut signs_of_life, mut silent_for) = (0, Duration::ZERO);
         loop {
             let pausing = pause.min(term.gate.trusted_for());
-            self.clock.sleep(pausing).await;
+            clock.sleep(pausing).await;
             // The pauses are added up, and no clock is read: while the process was frozen or the machine suspended, the
             // loop had no chance to give a sign.
             match term.signs_of_life() {
                 same if same == signs_of_life => silent_for += pausing,
                 more => (signs_of_life, silent_for) = (more, Duration::ZERO),
             }
-            if silent_for > wedged_after(self.ttl) {
+            if silent_for > wedged_after(*ttl) {
                 return TermEnd::Wedged;
             }
             fault_point::reach(Point::Renew).await;
-            match self.renew(&term.id.shard.into(), &term.id.holder).await {
+            match self.trust.renew(&term.id.shard.into(), &term.id.holder).await {
                 // The renewal brought that too.
                 Renewal::Trusted(_) if !term.gate.is_of_the_same_database() => return TermEnd::DatabaseChanged,
                 Renewal::Trusted(_) if self.lineages.highest_epoch() > term.id.epoch => return TermEnd::Fenced,
                 Renewal::Trusted(until) => {
                     term.gate.trust_until(until);
-                    pause = self.ttl / 3;
+                    pause = *ttl / 3;
                 }
                 Renewal::Lost => return TermEnd::Lost,
                 Renewal::Unknown if term.gate.trusted_for().is_zero() => return TermEnd::RenewalFailed,
-                Renewal::Unknown => pause = self.ttl / 12,
+                Renewal::Unknown => pause = *ttl / 12,
             }
         }
-    }
-
-    async fn renew(&self, seat: &Seat, holder: &Holder) -> Renewal {
-        let (sent, limit) = (self.clock.now(), call_limit(self.ttl));
-        let answer: Option<Result<bool, LeaseError>> =
-            self.clock.within(limit, self.lease.renew(seat, holder, self.ttl)).await;
-        match answer {
-            Some(Ok(true)) => return Renewal::Trusted(trusted_until(sent, self.ttl)),
-            Some(Ok(false)) => return Renewal::Lost,
-            Some(Err(error)) => tracing::warn!(%holder, %error, "lease.renewal_failed"),
-            None => tracing::warn!(%holder, ?limit, "lease.renewal_timed_out"),
-        }
-        Renewal::Unknown
     }
 }
 
@@ -142,8 +98,12 @@ mod tests {
     use outbox_store::store::OpenedTerm;
     use outbox_store::{Epoch, Shard};
 
+    use outbox_adapters::Lease as _;
+
     use super::*;
     use crate::fixtures::{LeaseStore, Network, SteppedClock, term_of};
+    use crate::term::clock::Clock;
+    use crate::term::trust::{call_limit, trust_margin, trusted_until};
 
     const TTL: Duration = Duration::from_secs(9);
     const AT_ONCE: Network = Network::Carries(Duration::ZERO, Duration::ZERO);
@@ -154,6 +114,11 @@ mod tests {
         term: Arc<Term>,
     }
 
+    fn watchdog(clock: &Arc<SteppedClock>, store: &Arc<LeaseStore>) -> Watchdog {
+        let trust = Trust { lease: store.clone(), clock: clock.clone(), ttl: TTL };
+        Watchdog { trust, lineages: Arc::default() }
+    }
+
     /// A term whose lease was taken a moment ago. From then on the network is `network`.
     async fn watched(network: Network) -> Watched {
         let clock = SteppedClock::new();
@@ -161,7 +126,7 @@ mod tests {
         let term = term_of(&clock, trusted_until(clock.now(), TTL));
         assert!(store.acquire(&term.id.shard.into(), &term.id.holder, TTL).await.is_ok_and(|acquired| acquired));
         store.set_network(network);
-        Watchdog { lease: store.clone(), lineages: Arc::default(), clock: clock.clone(), ttl: TTL }.watch(&term);
+        watchdog(&clock, &store).watch(&term);
         Watched { clock, store, term }
     }
 
@@ -266,8 +231,7 @@ mod tests {
         let until = trusted_until(watched.clock.now(), TTL);
         let opened = OpenedTerm { epoch: Epoch(2), lineage: None, unsettled: Vec::new(), destinations: Vec::new() };
         let second = Term::begin(Shard(0), next, opened, watched.clock.clone(), until, Lineages::default().watch());
-        Watchdog { lease: watched.store.clone(), lineages: Arc::default(), clock: watched.clock.clone(), ttl: TTL }
-            .watch(&second);
+        watchdog(&watched.clock, &watched.store).watch(&second);
         watched.sleep(TTL).await;
         assert!(second.gate.is_open());
         assert!(!watched.term.gate.is_open());

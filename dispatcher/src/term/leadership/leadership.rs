@@ -15,7 +15,8 @@ use crate::backoff::Backoff;
 use crate::metrics::Metrics;
 use crate::term::Term;
 use crate::term::clock::{Clock, Moment};
-use crate::term::watchdog::{Watchdog, call_limit, trusted_until};
+use crate::term::trust::{Trust, call_limit, trusted_until};
+use crate::term::watchdog::Watchdog;
 use outbox_config::campaign_interval;
 
 /// After a release all candidates wake at once; each waits up to this long, so that none is always first.
@@ -235,12 +236,8 @@ impl Leadership {
     }
 
     fn watchdog(&self) -> Watchdog {
-        Watchdog {
-            lease: self.lease.clone(),
-            lineages: self.lineages.clone(),
-            clock: self.clock.clone(),
-            ttl: self.ttl,
-        }
+        let trust = Trust { lease: self.lease.clone(), clock: self.clock.clone(), ttl: self.ttl };
+        Watchdog { trust, lineages: self.lineages.clone() }
     }
 
     async fn give_up_lease(&self, holder: &Holder) {

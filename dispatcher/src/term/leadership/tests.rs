@@ -11,7 +11,7 @@ use crate::poller::channels::Channels;
 use crate::poller::quarantine::Quarantine;
 use crate::poller::settling::Settling;
 use crate::reloadable::Reloadable;
-use crate::term::watchdog::trust_margin;
+use crate::term::trust::trust_margin;
 
 const TTL: Duration = Duration::from_secs(9);
 const INTERVAL: Duration = Duration::from_secs(20);

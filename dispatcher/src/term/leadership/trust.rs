@@ -14,7 +14,7 @@ use proptest::test_runner::TestRunner;
 use super::tests::leadership;
 use super::*;
 use crate::fixtures::{Asked, Call, Forget, LeaseStore, Network, Rival, SteppedClock, TermStore};
-use crate::term::watchdog::{call_limit, trusted_until};
+use crate::term::trust::{call_limit, trusted_until};
 
 /// How many times the lease's time to live a case lasts.
 const LENGTH: u32 = 12;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use outbox_dispatcher::poller::claim::SETTLING_MARGIN;
 use outbox_dispatcher::term::leadership::longest_campaign_pause;
-use outbox_dispatcher::term::watchdog::trust_margin;
+use outbox_dispatcher::term::trust::trust_margin;
 
 const PAGE: &str = include_str!("../../../../docs/guarantees.md");
 
