@@ -128,16 +128,11 @@ pub(super) async fn exclusive(
         skip_status: args.skip_status,
         tail: usize::try_from(args.tail)?,
     };
-    let code = guard(guarded, keeper).await;
-    Ok(code
-        .map_or_else(
-            |error| {
-                tracing::error!(%error, "job.not_begun");
-                FAILED
-            },
-            |code| code,
-        )
-        .into())
+    let code = guard(guarded, keeper).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "job.not_begun");
+        FAILED
+    });
+    Ok(code.into())
 }
 
 impl From<Loss> for OnLoss {

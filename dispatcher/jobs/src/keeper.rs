@@ -139,28 +139,28 @@ impl Keeping {
 
     /// Asks for the seat, and whether a run may begin, until one does, or nobody waits any longer.
     async fn campaign(&mut self) -> Campaign {
-        let began = self.clock().now();
+        let since = self.clock().now();
         loop {
-            let left = self.left(began);
+            let left = self.left(since);
             let (answer, pause) = self.attempt(left).await;
+            let gives_up = left.is_zero() || self.lines.stops;
             match answer {
-                begun @ Campaign::Begun(_) => return begun,
-                other if left.is_zero() || self.lines.stops => {
-                    if matches!(other, Campaign::Skipped) {
-                        let skipped = self.keeper.store.skip_run(&self.keeper.job);
-                        let _ = self.clock().within(FAREWELL, skipped).await;
-                    }
-                    return other;
+                Campaign::Begun(held) => return Campaign::Begun(held),
+                Campaign::Skipped if gives_up => {
+                    let skipped = self.keeper.store.skip_run(&self.keeper.job);
+                    let _ = self.clock().within(FAREWELL, skipped).await;
+                    return Campaign::Skipped;
                 }
+                Campaign::Failed if gives_up => return Campaign::Failed,
                 Campaign::Skipped | Campaign::Failed => self.rest(pause.min(left)).await,
             }
         }
     }
 
     /// How much longer a run is waited for. A job that is run again and again is always waited for.
-    fn left(&self, began: Moment) -> Duration {
+    fn left(&self, since: Moment) -> Duration {
         match self.keeper.wait {
-            Wait::For(wait) if self.keeper.every.is_none() => wait.saturating_sub(self.clock().now().since(began)),
+            Wait::For(wait) if self.keeper.every.is_none() => wait.saturating_sub(self.clock().now().since(since)),
             Wait::For(_) | Wait::Forever => Duration::MAX,
         }
     }
@@ -173,7 +173,7 @@ impl Keeping {
             return self.failed(&error.to_string());
         }
         let (clock, lease) = (self.clock(), self.keeper.trust.lease.clone());
-        let sent = clock.now();
+        let asked = clock.now();
         match clock.within(call_limit(ttl), lease.acquire(&self.seat, &holder, ttl)).await {
             Some(Ok(true)) => {}
             Some(Ok(false)) => {
@@ -195,7 +195,7 @@ impl Keeping {
                 return self.failed("the lease store did not answer");
             }
         }
-        self.begin(holder, trusted_until(sent, ttl)).await
+        self.begin(holder, trusted_until(asked, ttl)).await
     }
 
     /// Begins a run with the seat that this holder has.
@@ -217,13 +217,13 @@ impl Keeping {
             due_within,
         };
         let refused = match keeper.trust.clock.within(keeper.trust.ttl, keeper.store.begin_run(&start)).await {
-            Some(Ok(Started::Run(run))) => match self.still_held(&holder, trusted).await {
-                Some(trusted) => return (Campaign::Begun(Held { run, holder, trusted }), Duration::ZERO),
-                None => {
-                    self.write_end(&run, RunEnd::Lost, None, None, None).await;
-                    self.failed("the seat was lost before the run began")
+            Some(Ok(Started::Run(run))) => {
+                if let Some(trusted) = self.still_held(&holder, trusted).await {
+                    return (Campaign::Begun(Held { run, holder, trusted }), Duration::ZERO);
                 }
-            },
+                self.write_end(&run, RunEnd::Lost, None, None, None).await;
+                self.failed("the seat was lost before the run began")
+            }
             Some(Ok(Started::Paused)) => (Campaign::Skipped, AGAIN),
             Some(Ok(Started::NotYet(NotYet::Period | NotYet::Held, left))) => (Campaign::Skipped, left),
             Some(Err(error)) => self.failed(&error.to_string()),

@@ -54,11 +54,11 @@ impl Trust {
     /// # Cancel safety
     /// Safe: the lease may have been renewed.
     pub async fn renew(&self, seat: &Seat, holder: &Holder) -> Renewal {
-        let (sent, limit) = (self.clock.now(), call_limit(self.ttl));
+        let (asked, limit) = (self.clock.now(), call_limit(self.ttl));
         let answer: Option<Result<bool, LeaseError>> =
             self.clock.within(limit, self.lease.renew(seat, holder, self.ttl)).await;
         match answer {
-            Some(Ok(true)) => return Renewal::Trusted(trusted_until(sent, self.ttl)),
+            Some(Ok(true)) => return Renewal::Trusted(trusted_until(asked, self.ttl)),
             Some(Ok(false)) => return Renewal::Lost,
             Some(Err(error)) => tracing::warn!(%holder, %error, "lease.renewal_failed"),
             None => tracing::warn!(%holder, ?limit, "lease.renewal_timed_out"),

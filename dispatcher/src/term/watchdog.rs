@@ -37,7 +37,8 @@ impl Drop for EndsTerm {
 impl Watchdog {
     /// Watches `term` from now on, in a task of its own. If that task dies, the term ends.
     ///
-    /// The gate shuts when trust runs out. The term ends after one more try, at the latest [`call_limit`](super::trust::call_limit) later.
+    /// The gate shuts when trust runs out. The term ends after one more try, at the latest
+    /// [`call_limit`](crate::term::trust::call_limit) later.
     pub fn watch(&self, term: &Arc<Term>) {
         let watchdog = self.clone();
         let guard = EndsTerm(term.clone());

@@ -6,6 +6,7 @@ mod changes;
 mod commands;
 mod database;
 mod documents;
+mod exclusive;
 mod explain;
 mod faults;
 mod fcm;

@@ -165,9 +165,9 @@ impl Lease for RedisLease {
         let key = &self.key(seat);
         let perhaps_held = self.perhaps().insert(seat.clone(), holder.clone()).as_ref() == Some(holder);
         let acquired = self.commands.with(|mut connection| async move {
-            let mut set = redis::cmd("SET");
-            set.arg(key).arg(holder.as_str()).arg("NX").arg("PX").arg(milliseconds(ttl));
-            if set.query_async::<Option<String>>(&mut connection).await?.is_some() {
+            let mut take = redis::cmd("SET");
+            take.arg(key).arg(holder.as_str()).arg("NX").arg("PX").arg(milliseconds(ttl));
+            if take.query_async::<Option<String>>(&mut connection).await?.is_some() {
                 return Ok(true);
             }
             if !perhaps_held {

@@ -131,8 +131,8 @@ impl Leadership {
         let mut first_sent = None;
         // A shutdown cancels no call half way: that call could win a lease which no replica renews.
         while shutdown.run_until_cancelled(self.turn()).await.is_some() {
-            let (sent, seat) = (*first_sent.get_or_insert_with(|| self.clock.now()), self.shard.into());
-            let (call, limit) = (self.lease.acquire(&seat, &holder, self.ttl), call_limit(self.ttl));
+            let (sent, shard) = (*first_sent.get_or_insert_with(|| self.clock.now()), self.shard.into());
+            let (call, limit) = (self.lease.acquire(&shard, &holder, self.ttl), call_limit(self.ttl));
             match self.clock.within(limit, call).await {
                 Some(Ok(true)) => return Some((holder, sent)),
                 Some(Ok(false)) => (holder, first_sent) = (self.candidate(), None),
