@@ -30,6 +30,13 @@ const BATCH: usize = 1_000;
 const HINT_LIMIT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  outbox enqueue --channel http --target /orders --payload '{\"id\": 4711}' --tag order=4711
+  outbox enqueue --channel push --target topic:news --payload '{\"notification\": {\"title\": \"Open\"}}'
+  outbox enqueue --lines messages.jsonl                  all of a file, or none
+
+An application writes its messages in the transaction of its data: docs/enqueue.md.")]
 pub(super) struct EnqueueArgs {
     /// The name of the channel.
     #[arg(long, required_unless_present = "lines", add = ArgValueCandidates::new(completions::channels))]

@@ -28,6 +28,15 @@ const KEEPER_OF: &str = "OUTBOX_KEEPER_OF";
 const LONGEST_NAME: usize = 64;
 
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  outbox exclusive --per 1m ward-status -- ward-status   a line of cron, on each host
+  outbox exclusive --every 20s ward-status -- ward-status
+                                                         without cron, in each container
+  outbox exclusive --wait forever bridge -- bridge --port 7000
+                                                         a hot standby
+
+What a fault costs, and how the command's own transactions are fenced: docs/exclusive.md.")]
 pub(super) struct ExclusiveArgs {
     /// How long to wait for a run where another has the seat or it is not time yet: a time as 30s, or `forever`.
     #[arg(long, default_value = "0s", value_parser = wait)]

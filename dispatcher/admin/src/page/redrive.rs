@@ -118,7 +118,7 @@ pub(super) fn undo_fields(context: &RequestContext, id: i64) -> Markup {
             form.change method="post" action={ "/redrives/" (id) "/undo" } {
                 (context.token())
                 (context.author_fields(false, &Fields::default()))
-                button type="submit" { "Take " (id) " back" }
+                button type="submit" { "Take back what audit entry " (id) " did" }
             }
         }
     }
@@ -126,7 +126,7 @@ pub(super) fn undo_fields(context: &RequestContext, id: i64) -> Markup {
 
 pub(super) async fn undo_form(context: RequestContext, Id(id): Id, _: Plain) -> Result<Response, Problem> {
     context.require_operate()?;
-    Ok(context.page(&Content::still(format!("Take {id} back"), undo_fields(&context, id))))
+    Ok(context.page(&Content::still(format!("Take back what audit entry {id} did"), undo_fields(&context, id))))
 }
 
 pub(super) async fn undo(

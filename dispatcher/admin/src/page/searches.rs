@@ -171,7 +171,7 @@ impl<T> Last<T> {
 pub(super) fn not_counted(address: &str) -> Markup {
     html! {
         p.note.warning role="status" {
-            "Very many rows are looked at, and are not counted yet. The form means all of them. "
+            "This takes longer than usual: what the form means is not counted yet. It means all of them. "
             a href=(address) { "Look again" }
         }
     }
@@ -181,7 +181,7 @@ pub(super) fn not_counted(address: &str) -> Markup {
 pub(super) fn under_way(address: &str) -> Markup {
     html! {
         p.note role="status" {
-            "Very many rows are looked at. The page shows what is found when it is there. "
+            "This takes longer than usual. The page shows what is found when it is there. "
             a href=(address) { "Look again" }
         }
     }

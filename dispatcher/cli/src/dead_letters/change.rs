@@ -13,6 +13,14 @@ use crate::pace::{Count, PaceArgs};
 use crate::session::{AuthorArgs, OutboxAccess, confirmed};
 
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  outbox dead-letters redrive 4711                       one, by its id or key
+  outbox dead-letters redrive --status-code 503 --since 2h --dry-run
+                                                         how many that would be
+  outbox dead-letters redrive --status-code 503 --since 2h --canary 10
+                                                         ten of them first
+  outbox dead-letters redrive --status-code 503 --since 2h --rate 50/s")]
 pub(crate) struct RedriveArgs {
     #[command(flatten)]
     selection: SelectionArgs,

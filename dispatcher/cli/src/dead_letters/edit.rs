@@ -28,7 +28,14 @@ const ADVICE: &str =
 #[derive(Debug, Args)]
 #[command(
     group = clap::ArgGroup::new("change").required(true).multiple(true),
-    override_usage = "outbox dead-letters edit <CHANGE>... [OPTIONS] [MESSAGE]..."
+    override_usage = "outbox dead-letters edit <CHANGE>... [OPTIONS] [MESSAGE]...",
+    after_long_help = "\
+Examples:
+  outbox dead-letters edit 4711 --payload body.json      another body, under a new key
+  outbox dead-letters edit --channel http --move-target http://old.example=https://new.example
+  outbox dead-letters edit --status-code 401 --header 'X-Version: 2' --keep-key
+
+Nothing is sent: dead-letters redrive sends what was edited."
 )]
 pub(crate) struct EditArgs {
     /// The ids of the rows, or their idempotency keys; or a filter instead.

@@ -12,6 +12,11 @@ use crate::session::OutboxAccess;
 use outbox_console::text::{Cell, Page, print_as, shortened, to_the_second, warning};
 
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  outbox messages list --tag order=4711
+  outbox messages list --status pending --attempts 2..   what has failed before and is tried again
+  outbox messages list --in-doubt --since 1h             what may have been delivered twice")]
 pub(crate) struct ListArgs {
     /// Only in this state: `pending`, `success` or `dead`.
     #[arg(long, ignore_case = true, value_parser = statuses())]

@@ -13,6 +13,12 @@ use crate::pace::PaceArgs;
 use crate::session::{AuthorArgs, OutboxAccess};
 
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  outbox messages replay 4711                            one, by its id or key
+  outbox messages replay --target /orders --since 2h --dry-run
+                                                         how many that would be
+  outbox messages replay --target /orders --since 2h --rate 50/s --why \"the shop lost them\"")]
 pub(crate) struct ReplayArgs {
     /// The ids of the rows, or their idempotency keys; or a filter instead.
     #[arg(value_name = "MESSAGE")]

@@ -102,7 +102,7 @@ async fn an_operator_mends_the_incident_and_takes_it_back_by_the_keyboard_alone(
     browser.skip_to_content().await;
     let operation =
         outbox.number("SELECT max(id) FROM outbox_audit WHERE action = 'redrive' AND part_of IS NULL").await;
-    browser.take(&format!("Take {operation} back")).await;
+    browser.take(&format!("Take back what audit entry {operation} did")).await;
     browser.says("returned to the dead letters.").await;
     browser.take("Dead letters").await;
     let left = browser.says("dead letters, of 3 causes.").await;

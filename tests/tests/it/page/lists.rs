@@ -375,7 +375,7 @@ async fn the_form_of_a_change_is_offered_though_what_it_means_takes_long_to_coun
         let shown = ada.glance(path).await;
         let said = words(&shown.text);
         assert_eq!((shown.status, shown.text.contains(LOOK_AGAIN)), (200, true), "{path}: {said}");
-        assert!(said.contains("Very many rows are looked at") && said.contains(button), "{path}: {said}");
+        assert!(said.contains("This takes longer than usual") && said.contains(button), "{path}: {said}");
         release.send(()).unwrap();
         holding.await.unwrap();
         let said = words(&ada.page(path).await);
