@@ -12,7 +12,7 @@ use outbox_desk::DeskError;
 
 use super::{
     audit, bench, channels, check, completions, config, dead_letters, destinations, enqueue, exclusive, failover,
-    health, invalid_targets, messages, migrate, operations, ordering_keys, prune, recurring, replicas, run, session,
+    health, invalid_targets, jobs, messages, migrate, operations, ordering_keys, prune, recurring, replicas, run, session,
     status, top,
 };
 use crate::client::ReplicaSetupError;
@@ -40,7 +40,7 @@ const REPLAY_RIGHTS: &str = "a right is missing: a replay writes new rows, so it
      grants/mysql_replay.sql, beside those of grants/postgres_operator.sql or grants/mysql_operator.sql";
 
 /// The commands that can ask a replica instead of the database. The others neither show `--url` nor take it.
-const ASK_REPLICAS: [&str; 15] = [
+const ASK_REPLICAS: [&str; 16] = [
     "status",
     "replicas",
     "audit",
@@ -51,6 +51,7 @@ const ASK_REPLICAS: [&str; 15] = [
     "ordering-keys",
     "destinations",
     "recurring",
+    "jobs",
     "invalid-targets",
     "prune",
     "top",
@@ -98,6 +99,9 @@ enum Command {
     Recurring(recurring::RecurringCommand),
     /// Run a command in one place of a fleet at a time.
     Exclusive(exclusive::ExclusiveArgs),
+    /// Commands of which one runs in a fleet: how they stand and ran, and pausing and resuming them.
+    #[command(subcommand)]
+    Jobs(jobs::JobsCommand),
     /// Targets that are known to be gone: dead device tokens, endpoints that answer 410.
     #[command(subcommand)]
     InvalidTargets(invalid_targets::InvalidTargetsCommand),
@@ -216,6 +220,7 @@ fn execute(cli: Cli, name: &str) -> anyhow::Result<ExitCode> {
             Command::Destinations(command) => destinations::destinations(settings(&global)?, url, command).await,
             Command::Recurring(command) => recurring::recurring(settings(&global)?, url, command).await,
             Command::Exclusive(args) => exclusive::exclusive(|| Ok(settings(&global)?), args).await,
+            Command::Jobs(command) => jobs::jobs(settings(&global)?, url, command).await,
             Command::InvalidTargets(command) => {
                 invalid_targets::invalid_targets(settings(&global)?, url, command).await
             }
@@ -250,6 +255,7 @@ impl Command {
             Self::Operations(command) => command.looks(),
             Self::Destinations(command) => command.looks(),
             Self::Recurring(command) => command.looks(),
+            Self::Jobs(command) => command.looks(),
             Self::InvalidTargets(command) => command.looks(),
             Self::Run(_)
             | Self::Migrate(_)

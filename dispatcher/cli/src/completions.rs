@@ -85,6 +85,11 @@ pub(super) fn recurring() -> Vec<CompletionCandidate> {
     candidates([of_settings, of_outbox].concat())
 }
 
+/// The jobs that have run.
+pub(super) fn jobs() -> Vec<CompletionCandidate> {
+    candidates(of_outbox(async |outbox| Ok(outbox.desk().jobs().await?.into_iter().map(|job| job.name).collect())))
+}
+
 /// The fingerprints of the dead letters that there are.
 pub(super) fn fingerprints() -> Vec<CompletionCandidate> {
     candidates(of_outbox(async |outbox| {

@@ -18,6 +18,7 @@ mod exclusive;
 mod failover;
 mod health;
 mod invalid_targets;
+mod jobs;
 mod known;
 mod messages;
 mod migrate;

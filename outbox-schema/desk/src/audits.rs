@@ -64,9 +64,9 @@ pub enum AuditAction {
     Purge,
     /// What was past its retention was removed.
     Prune,
-    /// A destination or a recurring message was paused.
+    /// A destination, a recurring message or a job was paused.
     Pause,
-    /// A destination or a recurring message was resumed.
+    /// A destination, a recurring message or a job was resumed.
     Resume,
     /// Targets that a receiver called gone were forgotten.
     Clear,

@@ -9,9 +9,9 @@ use outbox_store::Database;
 use super::error::while_doing;
 use super::operations::carry;
 use super::{
-    Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, InvalidTargetSelection, Outcome, Paused,
-    RecurringAction, RecurringDone, Resumed, Revised, Stopped, Watch, cancel, destinations, edit, invalid_targets,
-    operations, prune, recurring,
+    Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, InvalidTargetSelection, JobAction, JobDone, Outcome,
+    Paused, RecurringAction, RecurringDone, Resumed, Revised, Stopped, Watch, cancel, destinations, edit,
+    invalid_targets, jobs, operations, prune, recurring,
 };
 
 #[async_trait]
@@ -64,6 +64,10 @@ impl ByHand for Database {
         author: &Author,
     ) -> Result<Option<RecurringDone>, DeskError> {
         recurring::change(self, name, action, author).await.map_err(while_doing("changing a recurring message"))
+    }
+
+    async fn change_job(&self, name: &str, action: JobAction, author: &Author) -> Result<Option<JobDone>, DeskError> {
+        jobs::change(self, name, action, author).await.map_err(while_doing("changing a job"))
     }
 
     async fn clear_invalid_targets(

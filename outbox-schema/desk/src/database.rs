@@ -13,10 +13,10 @@ use super::statements::{
 };
 use super::{
     Action, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, FiguresFilter,
-    FiguresSeries, HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter, MessageGroup,
-    MessagePage, MessageRecord, MessageSelection, PausedDestination, RecurringEntry, Selection, TermEntry, TermFilter,
-    Vitals, dead, destinations, figures, halted, invalid_targets, message_selection, messages, prune, recurring,
-    term_page,
+    FiguresSeries, HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, JobEntry, JobRunEntry, JobRunPage,
+    KeyCursor, MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection, PausedDestination,
+    RecurringEntry, Selection, TermEntry, TermFilter, Vitals, dead, destinations, figures, halted, invalid_targets,
+    jobs, message_selection, messages, prune, recurring, term_page,
 };
 
 /// The entries of the audit among which a former key of a message is looked for.
@@ -108,6 +108,18 @@ impl Desk for Database {
 
     async fn recurring(&self) -> Result<Vec<RecurringEntry>, DeskError> {
         recurring::list(self).await.map_err(while_doing("reading recurring messages"))
+    }
+
+    async fn jobs(&self) -> Result<Vec<JobEntry>, DeskError> {
+        jobs::list(self).await.map_err(while_doing("reading jobs"))
+    }
+
+    async fn job_runs(&self, job: &str, after: Option<i64>, limit: u32) -> Result<Option<JobRunPage>, DeskError> {
+        jobs::runs(self, job, after, limit).await.map_err(while_doing("reading the runs of a job"))
+    }
+
+    async fn job_run(&self, job: &str, token: i64) -> Result<Option<JobRunEntry>, DeskError> {
+        jobs::run(self, job, token).await.map_err(while_doing("reading a run of a job"))
     }
 
     async fn figures(&self, filter: &FiguresFilter) -> Result<FiguresSeries, DeskError> {

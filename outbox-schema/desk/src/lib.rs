@@ -26,6 +26,7 @@ mod hazards;
 mod held_back;
 mod in_doubt;
 mod invalid_targets;
+mod jobs;
 mod lock_holders;
 mod message;
 mod message_selection;
@@ -66,6 +67,7 @@ pub use hazards::{durability, hidden_system, prepared_transactions, strangers_ma
 pub use held_back::{HeldBack, Snapshot, held_back};
 pub use in_doubt::InDoubt;
 pub use invalid_targets::{Cleared, InvalidTarget, InvalidTargetPage, InvalidTargetSelection};
+pub use jobs::{JobAction, JobDone, JobEnds, JobEntry, JobRunEntry, JobRunPage};
 pub use lock_holders::lock_holders;
 pub use message_selection::{CountedGroups, MESSAGE_GROUPS, MessageGroup, MessageSelection, message_groups_within};
 pub use messages::{MessageFilter, MessagePage, MessageSummary, summaries};

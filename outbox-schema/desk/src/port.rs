@@ -15,6 +15,7 @@ use super::error::DeskError;
 use super::figures::{FiguresFilter, FiguresSeries};
 use super::halted::{HaltedKeyPage, KeyCursor};
 use super::invalid_targets::{Cleared, InvalidTargetPage, InvalidTargetSelection};
+use super::jobs::{JobAction, JobDone, JobEntry, JobRunEntry, JobRunPage};
 use super::message_selection::{MessageGroup, MessageSelection};
 use super::messages::{MessageFilter, MessagePage};
 use super::operations::{Action, Change, Outcome, Stopped};
@@ -95,6 +96,15 @@ pub trait Desk: Send + Sync + std::fmt::Debug {
     /// Recurring messages that a poller knows, by name.
     async fn recurring(&self) -> Result<Vec<RecurringEntry>, DeskError>;
 
+    /// Jobs that have run somewhere, by name.
+    async fn jobs(&self) -> Result<Vec<JobEntry>, DeskError>;
+
+    /// The runs of a job, the newest first: at most `limit`, with tokens below `after`. None where no job of the name is known.
+    async fn job_runs(&self, job: &str, after: Option<i64>, limit: u32) -> Result<Option<JobRunPage>, DeskError>;
+
+    /// A run with the last that it wrote. None where the job has no run with this token.
+    async fn job_run(&self, job: &str, token: i64) -> Result<Option<JobRunEntry>, DeskError>;
+
     /// What was done over time, by channel.
     async fn figures(&self, filter: &FiguresFilter) -> Result<FiguresSeries, DeskError>;
 
@@ -149,6 +159,10 @@ pub trait ByHand: Send + Sync + std::fmt::Debug {
         action: RecurringAction,
         author: &Author,
     ) -> Result<Option<RecurringDone>, DeskError>;
+
+    /// Pauses a job, so that no run of it begins, or resumes it. A run that goes on is left alone. None where no job of the name is
+    /// known.
+    async fn change_job(&self, name: &str, action: JobAction, author: &Author) -> Result<Option<JobDone>, DeskError>;
 
     /// Forgets targets that are known to be gone. Until then, messages to them become dead letters without an attempt.
     /// Those dead letters stay until an operator redrives them.

@@ -2,7 +2,8 @@
 -- Each statement can be run again, as in 0001: the version in outbox_meta comes last.
 
 -- period_from, held_until: the period in which the last run began (--per), and until when no other begins (--at-least, --every).
--- due_within_ms: a run should begin at least so often (--per, --every).
+-- due_within_ms: a run should begin at least so often (--per, --every). finished to crashed: runs by how they ended, those that were
+-- removed among them.
 CREATE TABLE IF NOT EXISTS outbox_job (
     name            varchar(64) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,
     created_at      datetime(3) NOT NULL,
@@ -10,6 +11,12 @@ CREATE TABLE IF NOT EXISTS outbox_job (
     held_until      datetime(3),
     due_within_ms   bigint,
     skips           bigint NOT NULL DEFAULT 0,
+    finished        bigint NOT NULL DEFAULT 0,
+    failed          bigint NOT NULL DEFAULT 0,
+    timed_out       bigint NOT NULL DEFAULT 0,
+    lost            bigint NOT NULL DEFAULT 0,
+    stopped         bigint NOT NULL DEFAULT 0,
+    crashed         bigint NOT NULL DEFAULT 0,
     last_success_at datetime(3),
     paused_at       datetime(3),
     paused_by       varchar(255)

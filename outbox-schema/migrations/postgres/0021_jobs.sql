@@ -9,6 +9,13 @@ CREATE TABLE outbox_job (
     -- A run should begin at least so often (--per, --every).
     due_within_ms   bigint,
     skips           bigint NOT NULL DEFAULT 0,
+    -- Runs by how they ended, those that were removed among them.
+    finished        bigint NOT NULL DEFAULT 0,
+    failed          bigint NOT NULL DEFAULT 0,
+    timed_out       bigint NOT NULL DEFAULT 0,
+    lost            bigint NOT NULL DEFAULT 0,
+    stopped         bigint NOT NULL DEFAULT 0,
+    crashed         bigint NOT NULL DEFAULT 0,
     last_success_at timestamptz(3),
     paused_at       timestamptz(3),
     paused_by       varchar(255)

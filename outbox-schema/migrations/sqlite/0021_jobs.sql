@@ -9,6 +9,13 @@ CREATE TABLE outbox_job (
     -- A run should begin at least so often (--per, --every).
     due_within_ms   INTEGER,
     skips           INTEGER NOT NULL DEFAULT 0,
+    -- Runs by how they ended, those that were removed among them.
+    finished        INTEGER NOT NULL DEFAULT 0,
+    failed          INTEGER NOT NULL DEFAULT 0,
+    timed_out       INTEGER NOT NULL DEFAULT 0,
+    lost            INTEGER NOT NULL DEFAULT 0,
+    stopped         INTEGER NOT NULL DEFAULT 0,
+    crashed         INTEGER NOT NULL DEFAULT 0,
     last_success_at INTEGER,
     paused_at       INTEGER,
     paused_by       TEXT

@@ -10,6 +10,7 @@ mod exclusive;
 mod explain;
 mod faults;
 mod fcm;
+mod jobs;
 mod lease;
 mod listener;
 mod model;

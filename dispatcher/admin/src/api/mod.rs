@@ -13,6 +13,7 @@ pub(crate) mod extract;
 mod figures;
 mod followed;
 mod invalid_targets;
+pub(crate) mod jobs;
 pub(crate) mod messages;
 mod operations;
 mod ordering_keys;

@@ -122,6 +122,11 @@ impl Problem {
         )
     }
 
+    /// No job has that name.
+    pub(crate) fn no_job(name: &str) -> Self {
+        Self::new(Kind::NotThere, format!("no job {name:?} has run"))
+    }
+
     /// The problem of a message that does not exist.
     pub(crate) fn no_message(message: impl std::fmt::Display) -> Self {
         Self::new(Kind::NotThere, format!("no message has the id or the idempotency key `{message}`"))

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use outbox_desk::{AuditPage, MessageRecord, OperationEntry};
+use outbox_desk::{AuditPage, JobRunEntry, MessageRecord, OperationEntry};
 
 use super::ApiState;
 use crate::access::Role;
@@ -46,6 +46,11 @@ impl Redaction {
     /// The operation, as far as it may be seen: its order is what the audit says of it.
     pub(crate) fn of_operation(self, operation: OperationEntry) -> OperationEntry {
         if self == Self::None { operation } else { OperationEntry { order: None, ..operation } }
+    }
+
+    /// The run of a job, as far as it may be seen: a job may write what messages contain.
+    pub(crate) fn of_job_run(self, run: JobRunEntry) -> JobRunEntry {
+        if self == Self::None { run } else { JobRunEntry { tail: None, ..run } }
     }
 
     /// The audit, as far as it may be seen.

@@ -11,8 +11,8 @@ use super::change::{AnyChange, Described};
 use super::problem::Problem;
 use super::requests::MessageCountBody;
 use super::{
-    audit, change, check, dead_letters, destinations, figures, invalid_targets, messages, operations, ordering_keys,
-    overview, prune, recurring, wake,
+    audit, change, check, dead_letters, destinations, figures, invalid_targets, jobs, messages, operations,
+    ordering_keys, overview, prune, recurring, wake,
 };
 
 #[derive(OpenApi)]
@@ -28,6 +28,7 @@ use super::{
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::retry, messages::edit,
         messages::redrive, dead_letters::list, dead_letters::groups, dead_letters::groups_of, prune::count,
         destinations::list, destinations::pause, destinations::resume,
+        jobs::list, jobs::runs, jobs::show, jobs::pause, jobs::resume,
         recurring::list, recurring::pause, recurring::resume, recurring::fire,
         invalid_targets::list, invalid_targets::count, invalid_targets::clear,
         ordering_keys::list, operations::list, operations::show, operations::stop,
@@ -65,6 +66,9 @@ pub(crate) fn questions() -> Router<ApiState> {
         .route("/dead-letters/groups", get(dead_letters::groups).post(dead_letters::groups_of))
         .route("/prune/count", post(prune::count))
         .route("/destinations", get(destinations::list))
+        .route("/jobs", get(jobs::list))
+        .route("/jobs/{name}/runs", get(jobs::runs))
+        .route("/jobs/{name}/runs/{run}", get(jobs::show))
         .route("/recurring", get(recurring::list))
         .route("/ordering-keys", get(ordering_keys::list))
         .route("/operations", get(operations::list))
@@ -85,6 +89,8 @@ pub(crate) fn changes() -> Router<ApiState> {
         .route("/operations/{id}/stop", post(operations::stop))
         .route("/destinations/{id}/pause", post(destinations::pause))
         .route("/destinations/{id}/resume", post(destinations::resume))
+        .route("/jobs/{name}/pause", post(jobs::pause))
+        .route("/jobs/{name}/resume", post(jobs::resume))
         .route("/recurring/{name}/pause", post(recurring::pause))
         .route("/recurring/{name}/resume", post(recurring::resume))
         .route("/recurring/{name}/fire", post(recurring::fire))

@@ -117,6 +117,7 @@ fn about(listed: &ListedAudit) -> Markup {
         @if let Some(id) = listed.message_id { (message(id)) }
         @else if let Some(id) = other_operation(entry) { "operation " a href=(paths::operation(id)) { (id) } }
         @else if let Some(name) = named_in(entry, "recurring") { "recurring." (text(name.as_str().unwrap_or_default())) }
+        @else if let Some(name) = named_in(entry, "job") { "job " (text(name.as_str().unwrap_or_default())) }
         @else if let Some(lost) = lost_below(entry) { a href={ (PATH) "?part_of=" (entry.id) } { (lost) " lost" } }
         @else { (paused().unwrap_or_else(nothing)) }
     }

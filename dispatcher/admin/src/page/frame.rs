@@ -19,7 +19,7 @@ const EVERY: &str = "every 5s";
 const SCRIPT_SETTINGS: &str = r#"{"includeIndicatorCSS":false,"history":false}"#;
 
 /// The pages that the way leads to.
-const WAY: [(&str, &str); 13] = [
+const WAY: [(&str, &str); 14] = [
     ("/", "Overview"),
     ("/messages", "Messages"),
     ("/dead-letters", "Dead letters"),
@@ -27,6 +27,7 @@ const WAY: [(&str, &str); 13] = [
     ("/operations", "Operations"),
     ("/destinations", "Destinations"),
     ("/recurring", "Recurring"),
+    ("/jobs", "Jobs"),
     ("/terms", "Terms"),
     ("/invalid-targets", "Invalid targets"),
     ("/audit", "Audit"),

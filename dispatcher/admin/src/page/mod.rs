@@ -20,6 +20,7 @@ mod frame;
 mod hand_overs;
 mod instead;
 mod invalid_targets;
+mod jobs;
 mod links;
 mod message;
 mod messages;

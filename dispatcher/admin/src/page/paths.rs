@@ -9,6 +9,9 @@ pub(super) const DEAD_LETTERS: &str = "/dead-letters";
 /// The list of destinations.
 pub(super) const DESTINATIONS: &str = "/destinations";
 
+/// The list of jobs.
+pub(super) const JOBS: &str = "/jobs";
+
 /// The list of messages.
 pub(super) const MESSAGES: &str = "/messages";
 
@@ -30,4 +33,9 @@ pub(super) const WAKE: &str = "/wake";
 /// The page of an operation.
 pub(super) fn operation(id: i64) -> String {
     format!("{OPERATIONS}/{id}")
+}
+
+/// The page of the runs of a job. Its name has letters, digits, `-`, `_` and `.` only.
+pub(super) fn job(name: &str) -> String {
+    format!("{JOBS}/{name}")
 }

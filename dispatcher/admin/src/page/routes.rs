@@ -5,7 +5,7 @@ use axum::{Router, middleware};
 
 use super::page_state::PageState;
 use super::{
-    assets, audit, auth, check, dead_letters, destinations, downloads, edit, edit_many, figures, invalid_targets,
+    assets, audit, auth, check, dead_letters, destinations, downloads, edit, edit_many, figures, invalid_targets, jobs,
     message, messages, of_waiting, operations, ordering_keys, overview, paths, recurring, redrive, replay, retention,
     settings, sign_in, terms, wake,
 };
@@ -49,6 +49,9 @@ pub(super) fn shown() -> Router<PageState> {
         .route("/redrives/{id}/undo", get(redrive::undo_form))
         .route("/ordering-keys", get(ordering_keys::list))
         .route("/destinations", get(destinations::list))
+        .route(paths::JOBS, get(jobs::list))
+        .route("/jobs/{name}", get(jobs::runs))
+        .route("/jobs/{name}/{run}", get(jobs::show))
         .route(paths::RECURRING, get(recurring::list))
         .route("/operations", get(operations::list))
         .route("/operations/{id}", get(operations::show))
@@ -81,6 +84,7 @@ fn changed() -> Router<PageState> {
         .route("/operations/{id}/stop", post(operations::stop))
         .route("/destinations/pause", post(destinations::pause))
         .route("/destinations/resume", post(destinations::resume))
+        .route(paths::JOBS, post(jobs::change))
         .route(paths::RECURRING, post(recurring::change))
         .route("/invalid-targets/clear", post(invalid_targets::clear))
         .route("/retention/prune", post(retention::prune))

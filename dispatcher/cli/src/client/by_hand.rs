@@ -1,19 +1,18 @@
 //! The changes that an operator asks of a replica. When a message was left as it is, the replica answers with a problem
 //! that names it.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_admin::api::{Authored, ClearBody, EditBody, PauseBody, request_for};
 use outbox_desk::{
-    Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, InvalidTargetSelection, Outcome, Paused,
-    RecurringAction, RecurringDone, Resumed, Revised, Skipped, Stopped, Watch,
+    Author, ByHand, Cancelled, Change, Cleared, DeskError, Edited, InvalidTargetSelection, JobAction, JobDone, Outcome,
+    Paused, RecurringAction, RecurringDone, Resumed, Revised, Skipped, Stopped, Watch,
 };
 use outbox_schema::MessageId;
 use serde_json::value::RawValue;
 
-use super::{Replica, ReplicaError, if_there};
+use super::{Replica, ReplicaError, if_there, segment};
 
 #[async_trait]
 impl ByHand for Replica {
@@ -75,6 +74,11 @@ impl ByHand for Replica {
         if_there(self.change(&path, &Authored::from(author)).await)
     }
 
+    async fn change_job(&self, name: &str, action: JobAction, author: &Author) -> Result<Option<JobDone>, DeskError> {
+        let path = format!("jobs/{}/{}", segment(name), action.as_str());
+        if_there(self.change(&path, &Authored::from(author)).await)
+    }
+
     async fn clear_invalid_targets(
         &self,
         selection: &InvalidTargetSelection,
@@ -83,18 +87,6 @@ impl ByHand for Replica {
         let body = ClearBody { selection: selection.clone(), author: author.into() };
         Ok(self.change("invalid-targets/clear", &body).await?)
     }
-}
-
-/// A name as one segment of a path, <https://www.rfc-editor.org/rfc/rfc3986#section-2.1>.
-fn segment(name: &str) -> String {
-    let mut segment = String::new();
-    for byte in name.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => segment.push(byte.into()),
-            byte => drop(write!(segment, "%{byte:02X}")),
-        }
-    }
-    segment
 }
 
 fn unless_refused<T>(answer: Result<T, ReplicaError>, refused: impl FnOnce(Skipped) -> T) -> Result<T, DeskError> {

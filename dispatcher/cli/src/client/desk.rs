@@ -6,14 +6,15 @@ use outbox_admin::api::{
 };
 use outbox_desk::{
     Action, Cursor, DeadGroup, DeadLetterFilter, DeadLetterPage, Desk, DeskError, DestinationEntry, FiguresFilter,
-    FiguresSeries, HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, KeyCursor, MessageFilter, MessageGroup,
-    MessagePage, MessageRecord, MessageSelection, RecurringEntry, Selection, TermEntry, Vitals,
+    FiguresSeries, HaltedKeyPage, InvalidTargetPage, InvalidTargetSelection, JobEntry, JobRunEntry, JobRunPage,
+    KeyCursor, MessageFilter, MessageGroup, MessagePage, MessageRecord, MessageSelection, RecurringEntry, Selection,
+    TermEntry, Vitals,
 };
 use outbox_schema::MessageId;
 use outbox_store::retention::{Pruned, Retention};
 
 use super::filtered::Filtered;
-use super::{Replica, if_there};
+use super::{Replica, if_there, segment};
 
 #[async_trait]
 impl Desk for Replica {
@@ -90,6 +91,19 @@ impl Desk for Replica {
 
     async fn recurring(&self) -> Result<Vec<RecurringEntry>, DeskError> {
         Ok(self.ask("recurring", &()).await?)
+    }
+
+    async fn jobs(&self) -> Result<Vec<JobEntry>, DeskError> {
+        Ok(self.ask("jobs", &()).await?)
+    }
+
+    async fn job_runs(&self, job: &str, after: Option<i64>, limit: u32) -> Result<Option<JobRunPage>, DeskError> {
+        let page = Page { after: after.map(|token| token.to_string()), limit: Some(limit) };
+        if_there(self.ask(&format!("jobs/{}/runs", segment(job)), &page).await)
+    }
+
+    async fn job_run(&self, job: &str, token: i64) -> Result<Option<JobRunEntry>, DeskError> {
+        if_there(self.ask(&format!("jobs/{}/runs/{token}", segment(job)), &()).await)
     }
 
     async fn figures(&self, filter: &FiguresFilter) -> Result<FiguresSeries, DeskError> {

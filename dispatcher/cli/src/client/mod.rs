@@ -6,5 +6,5 @@ mod filtered;
 mod follow;
 mod replica;
 
-use replica::{CHANGE_LIMIT, ReplicaError, if_there, in_json};
+use replica::{CHANGE_LIMIT, ReplicaError, if_there, in_json, segment};
 pub(crate) use replica::{Replica, ReplicaSetupError, base};

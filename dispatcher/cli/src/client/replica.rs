@@ -1,5 +1,6 @@
 //! A client of the replica at one URL.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use outbox_adapters::http::CLIENT_HEADER;
@@ -285,6 +286,18 @@ impl From<ReplicaError> for DeskError {
 
 pub(super) fn in_json(body: &impl Serialize) -> Result<Vec<u8>, ReplicaError> {
     serde_json::to_vec(body).map_err(|error| ReplicaError::Unasked(error.into()))
+}
+
+/// A name as one segment of a path, <https://www.rfc-editor.org/rfc/rfc3986#section-2.1>.
+pub(super) fn segment(name: &str) -> String {
+    let mut segment = String::new();
+    for byte in name.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => segment.push(byte.into()),
+            byte => drop(write!(segment, "%{byte:02X}")),
+        }
+    }
+    segment
 }
 
 /// None where the replica answers that the thing is not there.

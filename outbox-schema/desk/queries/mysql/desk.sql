@@ -497,6 +497,43 @@ WHERE (?1 IS NULL OR channel = ?1)
                                     target text CHARACTER SET utf8mb4 PATH '$')) AS asked))
   AND (?3 IS NULL OR observed_at <= TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?3 MICROSECOND)
 
+-- name: job_pause
+UPDATE outbox_job SET paused_at = UTC_TIMESTAMP(3), paused_by = ?2 WHERE name = ?1 AND paused_at IS NULL
+
+-- name: job_resume
+UPDATE outbox_job SET paused_at = NULL, paused_by = NULL WHERE name = ?1 AND paused_at IS NOT NULL
+
+-- name: job_runs
+-- The runs of a job below a token, the newest first. What a run wrote is long: it is read of one run only.
+SELECT r.token, r.holder, r.host, r.pid, r.command,
+       CONCAT(LEFT(DATE_FORMAT(r.started_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS started_at,
+       CONCAT(LEFT(DATE_FORMAT(r.seen_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS seen_at,
+       CONCAT(LEFT(DATE_FORMAT(r.ended_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS ended_at,
+       TIMESTAMPDIFF(MICROSECOND, r.started_at, r.ended_at) DIV 1000 AS took_ms,
+       r.ended_because, r.exit_code, r.`signal`, CASE WHEN ?4 = 1 THEN r.tail END AS tail
+FROM outbox_job_run r WHERE r.name = ?1 AND r.token < ?2 ORDER BY r.token DESC LIMIT ?3
+
+-- name: jobs
+-- The jobs that have run somewhere, or the one of this name, each with its last run. One is late where it begins too seldom by far.
+SELECT j.name,
+       CASE WHEN r.id IS NOT NULL AND r.ended_because IS NULL THEN 'running' WHEN j.paused_at IS NOT NULL THEN 'paused'
+            WHEN r.id IS NULL THEN 'never' WHEN r.ended_because = 'finished' THEN 'completed' ELSE 'failed' END AS state,
+       r.token, r.host,
+       CONCAT(LEFT(DATE_FORMAT(r.started_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS started_at,
+       CONCAT(LEFT(DATE_FORMAT(r.seen_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS seen_at,
+       CONCAT(LEFT(DATE_FORMAT(r.ended_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS ended_at,
+       TIMESTAMPDIFF(MICROSECOND, r.started_at, r.ended_at) DIV 1000 AS took_ms,
+       r.ended_because, r.exit_code, r.`signal`,
+       CONCAT(LEFT(DATE_FORMAT(j.last_success_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS last_success_at,
+       j.skips, j.due_within_ms,
+       j.paused_at IS NULL AND COALESCE(TIMESTAMPDIFF(MICROSECOND, COALESCE(r.started_at, j.created_at), UTC_TIMESTAMP(3)) DIV 1000 > 2 * j.due_within_ms, FALSE) AS late,
+       CONCAT(LEFT(DATE_FORMAT(j.paused_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS paused_at, j.paused_by,
+       j.finished, j.failed, j.timed_out, j.lost, j.stopped, j.crashed
+FROM outbox_job j
+LEFT JOIN outbox_job_token t ON t.name = j.name
+LEFT JOIN outbox_job_run r ON r.name = j.name AND r.token = t.token
+WHERE ?1 IS NULL OR j.name = ?1 ORDER BY j.name LIMIT ?2
+
 -- name: lock_holders
 -- Transactions that have held locks on rows for 5 s, of whatever table: this asks for the right PROCESS.
 SELECT 'rows' AS `lock`, CAST(t.trx_mysql_thread_id AS CHAR) AS session, CONCAT_WS(', ', p.USER, p.HOST, p.COMMAND) AS who

@@ -495,6 +495,43 @@ WHERE ($1::text IS NULL OR channel = $1)
   AND ($3::bigint IS NULL
        OR observed_at <= timestamptz '1970-01-01 00:00:00+00' + $3::bigint * interval '1 microsecond')
 
+-- name: job_pause
+UPDATE outbox_job SET paused_at = clock_timestamp(), paused_by = $2 WHERE name = $1 AND paused_at IS NULL
+
+-- name: job_resume
+UPDATE outbox_job SET paused_at = NULL, paused_by = NULL WHERE name = $1 AND paused_at IS NOT NULL
+
+-- name: job_runs
+-- The runs of a job below a token, the newest first. What a run wrote is long: it is read of one run only.
+SELECT r.token, r.holder, r.host, r.pid, r.command,
+       coalesce(to_char(r.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(r.started_at) #>> '{}') AS started_at,
+       coalesce(to_char(r.seen_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(r.seen_at) #>> '{}') AS seen_at,
+       coalesce(to_char(r.ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(r.ended_at) #>> '{}') AS ended_at,
+       (extract(epoch FROM r.ended_at - r.started_at) * 1000)::bigint AS took_ms,
+       r.ended_because, r.exit_code, r.signal, CASE WHEN $4 = 1 THEN r.tail END AS tail
+FROM outbox_job_run r WHERE r.name = $1 AND r.token < $2 ORDER BY r.token DESC LIMIT $3
+
+-- name: jobs
+-- The jobs that have run somewhere, or the one of this name, each with its last run. One is late where it begins too seldom by far.
+SELECT j.name,
+       CASE WHEN r.id IS NOT NULL AND r.ended_because IS NULL THEN 'running' WHEN j.paused_at IS NOT NULL THEN 'paused'
+            WHEN r.id IS NULL THEN 'never' WHEN r.ended_because = 'finished' THEN 'completed' ELSE 'failed' END AS state,
+       r.token, r.host,
+       coalesce(to_char(r.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(r.started_at) #>> '{}') AS started_at,
+       coalesce(to_char(r.seen_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(r.seen_at) #>> '{}') AS seen_at,
+       coalesce(to_char(r.ended_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(r.ended_at) #>> '{}') AS ended_at,
+       (extract(epoch FROM r.ended_at - r.started_at) * 1000)::bigint AS took_ms,
+       r.ended_because, r.exit_code, r.signal,
+       coalesce(to_char(j.last_success_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(j.last_success_at) #>> '{}') AS last_success_at,
+       j.skips, j.due_within_ms,
+       j.paused_at IS NULL AND COALESCE((extract(epoch FROM clock_timestamp() - coalesce(r.started_at, j.created_at)) * 1000)::bigint > 2 * j.due_within_ms, FALSE) AS late,
+       coalesce(to_char(j.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(j.paused_at) #>> '{}') AS paused_at, j.paused_by,
+       j.finished, j.failed, j.timed_out, j.lost, j.stopped, j.crashed
+FROM outbox_job j
+LEFT JOIN outbox_job_token t ON t.name = j.name
+LEFT JOIN outbox_job_run r ON r.name = j.name AND r.token = t.token
+WHERE $1::text IS NULL OR j.name = $1 ORDER BY j.name LIMIT $2
+
 -- name: lock_holders
 -- Sessions of others that have held an advisory lock of the outbox for 5 s, as far as this role may see since when. A poller's own
 -- sessions hold one of them while it sleeps.

@@ -465,6 +465,43 @@ SELECT count(*) AS total FROM outbox_invalid_target
 WHERE (?1 IS NULL OR channel = ?1) AND (?2 IS NULL OR target IN (SELECT value FROM json_each(?2)))
   AND (?3 IS NULL OR observed_at <= ?3 / 1000)
 
+-- name: job_pause
+UPDATE outbox_job SET paused_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER), paused_by = ?2 WHERE name = ?1 AND paused_at IS NULL
+
+-- name: job_resume
+UPDATE outbox_job SET paused_at = NULL, paused_by = NULL WHERE name = ?1 AND paused_at IS NOT NULL
+
+-- name: job_runs
+-- The runs of a job below a token, the newest first. What a run wrote is long: it is read of one run only.
+SELECT r.token, r.holder, r.host, r.pid, r.command,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.started_at / 1000.0, 'unixepoch') AS started_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.seen_at / 1000.0, 'unixepoch') AS seen_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.ended_at / 1000.0, 'unixepoch') AS ended_at,
+       r.ended_at - r.started_at AS took_ms,
+       r.ended_because, r.exit_code, r.signal, CASE WHEN ?4 = 1 THEN r.tail END AS tail
+FROM outbox_job_run r WHERE r.name = ?1 AND r.token < ?2 ORDER BY r.token DESC LIMIT ?3
+
+-- name: jobs
+-- The jobs that have run somewhere, or the one of this name, each with its last run. One is late where it begins too seldom by far.
+SELECT j.name,
+       CASE WHEN r.id IS NOT NULL AND r.ended_because IS NULL THEN 'running' WHEN j.paused_at IS NOT NULL THEN 'paused'
+            WHEN r.id IS NULL THEN 'never' WHEN r.ended_because = 'finished' THEN 'completed' ELSE 'failed' END AS state,
+       r.token, r.host,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.started_at / 1000.0, 'unixepoch') AS started_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.seen_at / 1000.0, 'unixepoch') AS seen_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.ended_at / 1000.0, 'unixepoch') AS ended_at,
+       r.ended_at - r.started_at AS took_ms,
+       r.ended_because, r.exit_code, r.signal,
+       strftime('%Y-%m-%dT%H:%M:%fZ', j.last_success_at / 1000.0, 'unixepoch') AS last_success_at,
+       j.skips, j.due_within_ms,
+       j.paused_at IS NULL AND COALESCE(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) - COALESCE(r.started_at, j.created_at) > 2 * j.due_within_ms, FALSE) AS late,
+       strftime('%Y-%m-%dT%H:%M:%fZ', j.paused_at / 1000.0, 'unixepoch') AS paused_at, j.paused_by,
+       j.finished, j.failed, j.timed_out, j.lost, j.stopped, j.crashed
+FROM outbox_job j
+LEFT JOIN outbox_job_token t ON t.name = j.name
+LEFT JOIN outbox_job_run r ON r.name = j.name AND r.token = t.token
+WHERE ?1 IS NULL OR j.name = ?1 ORDER BY j.name LIMIT ?2
+
 -- name: lock_holders
 SELECT '' AS lock, '' AS session, '' AS who WHERE FALSE
 

@@ -3,13 +3,13 @@
 UPDATE outbox_job
 SET period_from = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?2 * 1000 MICROSECOND,
     held_until = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?3 * 1000 MICROSECOND,
-    due_within_ms = ?4
+    due_within_ms = ?4, crashed = crashed + ?5
 WHERE name = ?1
 
 -- name: crashed
--- Runs of this job of which nobody told the end, before another began.
+-- The run of this job before this token, where nobody told its end.
 UPDATE outbox_job_run SET ended_at = seen_at, ended_because = 'crashed'
-WHERE name = ?1 AND ended_because IS NULL
+WHERE name = ?1 AND token = ?2 - 1 AND ended_because IS NULL
 
 -- name: end
 -- How a run ended. A later run, which found it without an end, took it for crashed.
@@ -18,10 +18,13 @@ SET ended_at = UTC_TIMESTAMP(3), seen_at = UTC_TIMESTAMP(3), ended_because = ?2,
 WHERE id = ?1 AND (ended_because IS NULL OR ended_because = 'crashed')
 
 -- name: ended
--- What the end of a run leaves for the next: when it may begin (--every), and when the last one succeeded.
+-- What the end of a run leaves for the next: when it may begin (--every), when the last one succeeded, and how many ended so.
 UPDATE outbox_job
-SET held_until = GREATEST(COALESCE(held_until, '1970-01-01'), TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?2 * 1000 MICROSECOND),
-    last_success_at = CASE WHEN ?3 = 1 THEN UTC_TIMESTAMP(3) ELSE last_success_at END
+SET held_until = GREATEST(COALESCE(held_until, TIMESTAMP'1970-01-01 00:00:00'),
+                          TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?2 * 1000 MICROSECOND),
+    last_success_at = CASE WHEN ?3 = 'finished' THEN UTC_TIMESTAMP(3) ELSE last_success_at END,
+    finished = finished + (?3 = 'finished'), failed = failed + (?3 = 'failed'), timed_out = timed_out + (?3 = 'timed_out'),
+    lost = lost + (?3 = 'lost'), stopped = stopped + (?3 = 'stopped'), crashed = crashed + (?3 = 'crashed')
 WHERE name = ?1
 
 -- name: known
@@ -29,7 +32,9 @@ WHERE name = ?1
 INSERT INTO outbox_job (name, created_at) VALUES (?1, UTC_TIMESTAMP(3)) ON DUPLICATE KEY UPDATE name = name
 
 -- name: known_token
-INSERT INTO outbox_job_token (name, token) VALUES (?1, 0) ON DUPLICATE KEY UPDATE name = name
+-- Where it is known already it waits for no transaction that has fenced the row.
+INSERT IGNORE INTO outbox_job_token (name, token)
+SELECT ?1, 0 FROM (SELECT 1) one WHERE NOT EXISTS (SELECT 1 FROM outbox_job_token t WHERE t.name = ?1)
 
 -- name: lock
 -- What says whether a run may begin. Whoever asks begins it, or none.

@@ -3,13 +3,13 @@
 UPDATE outbox_job
 SET period_from = timestamptz '1970-01-01 00:00:00+00' + $2::bigint * interval '1 millisecond',
     held_until = timestamptz '1970-01-01 00:00:00+00' + $3::bigint * interval '1 millisecond',
-    due_within_ms = $4
+    due_within_ms = $4, crashed = crashed + $5
 WHERE name = $1
 
 -- name: crashed
--- Runs of this job of which nobody told the end, before another began.
+-- The run of this job before this token, where nobody told its end.
 UPDATE outbox_job_run SET ended_at = seen_at, ended_because = 'crashed'
-WHERE name = $1 AND ended_because IS NULL
+WHERE name = $1 AND token = $2 - 1 AND ended_because IS NULL
 
 -- name: end
 -- How a run ended. A later run, which found it without an end, took it for crashed.
@@ -18,10 +18,13 @@ SET ended_at = clock_timestamp(), seen_at = clock_timestamp(), ended_because = $
 WHERE id = $1 AND (ended_because IS NULL OR ended_because = 'crashed')
 
 -- name: ended
--- What the end of a run leaves for the next: when it may begin (--every), and when the last one succeeded.
+-- What the end of a run leaves for the next: when it may begin (--every), when the last one succeeded, and how many ended so.
 UPDATE outbox_job
 SET held_until = greatest(held_until, timestamptz '1970-01-01 00:00:00+00' + $2::bigint * interval '1 millisecond'),
-    last_success_at = CASE WHEN $3 = 1 THEN clock_timestamp() ELSE last_success_at END
+    last_success_at = CASE WHEN $3 = 'finished' THEN clock_timestamp() ELSE last_success_at END,
+    finished = finished + ($3 = 'finished')::integer, failed = failed + ($3 = 'failed')::integer,
+    timed_out = timed_out + ($3 = 'timed_out')::integer, lost = lost + ($3 = 'lost')::integer,
+    stopped = stopped + ($3 = 'stopped')::integer, crashed = crashed + ($3 = 'crashed')::integer
 WHERE name = $1
 
 -- name: known

@@ -3,25 +3,28 @@
 UPDATE outbox_job
 SET period_from = ?2,
     held_until = ?3,
-    due_within_ms = ?4
+    due_within_ms = ?4, crashed = crashed + ?5
 WHERE name = ?1
 
 -- name: crashed
--- Runs of this job of which nobody told the end, before another began.
+-- The run of this job before this token, where nobody told its end.
 UPDATE outbox_job_run SET ended_at = seen_at, ended_because = 'crashed'
-WHERE name = ?1 AND ended_because IS NULL
+WHERE name = ?1 AND token = ?2 - 1 AND ended_because IS NULL
 
 -- name: end
 -- How a run ended. A later run, which found it without an end, took it for crashed.
 UPDATE outbox_job_run
-SET ended_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER), seen_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER), ended_because = ?2, exit_code = ?3, signal = ?4, tail = ?5
+SET ended_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER), seen_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER),
+    ended_because = ?2, exit_code = ?3, signal = ?4, tail = ?5
 WHERE id = ?1 AND (ended_because IS NULL OR ended_because = 'crashed')
 
 -- name: ended
--- What the end of a run leaves for the next: when it may begin (--every), and when the last one succeeded.
+-- What the end of a run leaves for the next: when it may begin (--every), when the last one succeeded, and how many ended so.
 UPDATE outbox_job
 SET held_until = max(COALESCE(held_until, CAST(round(unixepoch('subsec') * 1000) AS INTEGER)), ?2),
-    last_success_at = CASE WHEN ?3 = 1 THEN CAST(round(unixepoch('subsec') * 1000) AS INTEGER) ELSE last_success_at END
+    last_success_at = CASE WHEN ?3 = 'finished' THEN CAST(round(unixepoch('subsec') * 1000) AS INTEGER) ELSE last_success_at END,
+    finished = finished + (?3 = 'finished'), failed = failed + (?3 = 'failed'), timed_out = timed_out + (?3 = 'timed_out'),
+    lost = lost + (?3 = 'lost'), stopped = stopped + (?3 = 'stopped'), crashed = crashed + (?3 = 'crashed')
 WHERE name = ?1
 
 -- name: known

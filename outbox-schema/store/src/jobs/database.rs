@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{JobRun, JobStart, JobStore, NotYet, RunEnd, RunEnded, Started};
+use super::{JobRun, JobStart, JobStore, NotYet, RunEnded, Started};
 use crate::sql::{AnyConnection, AnyTransaction, Value, write};
 use crate::statement::Statement;
 use crate::store::steps::failed;
@@ -62,10 +62,23 @@ impl JobStore for Database {
     }
 
     async fn begin_run(&self, start: &JobStart<'_>) -> Result<Started, StoreError> {
+        // Whoever is refused waits for no transaction of a job.
         let mut transaction = AnyTransaction::to_write_after_all(self).await.map_err(failed(BEGINNING))?;
-        let started = begin(&mut transaction.connection(), start).await.map_err(failed(BEGINNING))?;
+        let may = may_begin(&mut transaction.connection(), start).await.map_err(failed(BEGINNING))?;
         transaction.commit().await.map_err(failed(BEGINNING))?;
-        Ok(started)
+        if let Err(refused) = may {
+            return Ok(refused);
+        }
+        let mut transaction = AnyTransaction::to_write_after_all(self).await.map_err(failed(BEGINNING))?;
+        let begun = begin(&mut transaction.connection(), start).await.map_err(failed(BEGINNING))?;
+        match begun {
+            Ok(run) => {
+                transaction.commit().await.map_err(failed(BEGINNING))?;
+                Ok(Started::Run(run))
+            }
+            // Nothing is committed: the token is taken back.
+            Err(refused) => Ok(refused),
+        }
     }
 
     async fn run_goes_on(&self, run: &JobRun) -> Result<bool, StoreError> {
@@ -80,14 +93,15 @@ impl JobStore for Database {
         let doing = "writing the end of a job's run";
         let mut transaction = AnyTransaction::to_write(self).await.map_err(failed(doing))?;
         let mut connection = transaction.connection();
+        // Before the run, as whoever begins the next one does.
+        connection.rows::<JobRow>(&LOCK, &[job.into()]).await.map_err(failed(doing))?;
         let code = |code: Option<i32>| Value::Number(code.map(i64::from));
         let because = ended.because.as_str().into();
         let values = [run.id.into(), because, code(ended.exit_code), code(ended.signal), ended.tail.as_deref().into()];
         if connection.changed(&END, &values).await.map_err(failed(doing))? > 0 {
             let now_ms = connection.now_us().await.map_err(failed(doing))? / 1_000;
             let rests_until = now_ms + ended.rest.map_or(0, millis_i64);
-            let succeeded = i64::from(ended.because == RunEnd::Finished);
-            let values = [job.into(), rests_until.into(), succeeded.into()];
+            let values = [job.into(), rests_until.into(), because];
             connection.changed(&ENDED, &values).await.map_err(failed(doing))?;
         }
         transaction.commit().await.map_err(failed(doing))
@@ -99,9 +113,17 @@ impl JobStore for Database {
     }
 }
 
-async fn begin(connection: &mut AnyConnection<'_>, start: &JobStart<'_>) -> sqlx::Result<Started> {
-    let job: Value<'_> = start.job.into();
-    let rows: Vec<JobRow> = connection.rows(&LOCK, &[job]).await?;
+/// A run that may begin. Times are in milliseconds since 1970.
+struct Allowed {
+    now: i64,
+    /// The beginning of its period.
+    period_from: Option<i64>,
+    last_success: Option<i64>,
+}
+
+/// Whether a run may begin now, or why not. The job stays locked until the transaction ends.
+async fn may_begin(connection: &mut AnyConnection<'_>, start: &JobStart<'_>) -> sqlx::Result<Result<Allowed, Started>> {
+    let rows: Vec<JobRow> = connection.rows(&LOCK, &[start.job.into()]).await?;
     let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
     let now_ms = connection.now_us().await? / 1_000;
     let period = start.per.map(millis_i64).filter(|per| *per > 0);
@@ -109,23 +131,41 @@ async fn begin(connection: &mut AnyConnection<'_>, start: &JobStart<'_>) -> sqlx
         let begins = now_ms - now_ms.rem_euclid(per);
         (begins, Duration::from_millis((begins + per - now_ms).unsigned_abs()))
     });
-    if let Some(refused) = row.refuses(now_ms, period) {
-        return Ok(refused);
-    }
+    Ok(row.refuses(now_ms, period).map_or_else(
+        || {
+            Ok(Allowed {
+                now: now_ms,
+                period_from: period.map(|(begins, _)| begins),
+                last_success: row.last_success_ms,
+            })
+        },
+        Err,
+    ))
+}
+
+/// The token is minted before the job is locked. So only this call waits for a transaction that is fenced by the token before, and
+/// nobody for this call.
+async fn begin(connection: &mut AnyConnection<'_>, start: &JobStart<'_>) -> sqlx::Result<Result<JobRun, Started>> {
+    let job: Value<'_> = start.job.into();
     connection.changed(&MINT, &[job]).await?;
     let token: Vec<(i64,)> = connection.rows(&TOKEN, &[job]).await?;
     let (token,) = token.first().copied().ok_or(sqlx::Error::RowNotFound)?;
-    connection.changed(&CRASHED, &[job]).await?;
-    let held_until = start.at_least.map(|least| now_ms + millis_i64(least));
+    let allowed = match may_begin(connection, start).await? {
+        Ok(allowed) => allowed,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let crashed = connection.changed(&CRASHED, &[job, token.into()]).await?;
+    let held_until = start.at_least.map(|least| allowed.now + millis_i64(least));
     let began = [
         job,
-        Value::Number(period.map(|(begins, _)| begins)),
+        Value::Number(allowed.period_from),
         Value::Number(held_until),
         Value::Number(start.due_within.map(millis_i64)),
+        crashed.cast_signed().into(),
     ];
     connection.changed(&BEGIN, &began).await?;
     let [holder, host, command] = [start.holder.as_str(), start.host, start.command].map(Into::into);
     let run = [job, token.into(), holder, host, i64::from(start.pid).into(), command];
     let id = connection.inserted_id(&RUN, &run).await?;
-    Ok(Started::Run(JobRun { id, token, last_success_ms: row.last_success_ms }))
+    Ok(Ok(JobRun { id, token, last_success_ms: allowed.last_success }))
 }

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use outbox_desk::{
     Author, ByHand, Cancelled, Change, DeadLetterFilter, Desk, Edited, FiguresFilter, InvalidTargetSelection,
-    MessageFilter, MessageSelection, Pace, RecurringAction, Refusal, Revised, Selection, UNWATCHED,
+    JobAction, MessageFilter, MessageSelection, Pace, RecurringAction, Refusal, Revised, Selection, UNWATCHED,
 };
 use outbox_schema::{Enqueued, MessageId, NewMessage};
 use outbox_store::destination::{Aside, DestinationStore, Look};
+use outbox_store::jobs::RunEnd;
 use outbox_store::retention::BEGINNING;
 use outbox_store::store::TermCounts;
-use outbox_store::{Dialect, Pruning, RecurringStore, Retention, Shard, TermEnd, Verdict};
+use outbox_store::{Dialect, JobStore, Pruning, RecurringStore, Retention, Shard, TermEnd, Verdict};
 use outbox_tests::changes::{Unfollowed, sent};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 
+use crate::jobs::store::{JOB, begin, end};
 use crate::outboxes::{self, Outbox, Step, connect, transaction};
 use crate::poller::Poller;
 use crate::program::Program;
@@ -221,6 +223,7 @@ async fn a_dispatcher_does_all_that_a_poller_and_the_desk_do_and_no_more() {
         outbox.sql("UPDATE outbox_lease SET holder = 'y' WHERE holder = 'x'").await;
         outbox.sql("DELETE FROM outbox_lease WHERE holder = 'y'").await;
         recur(&outbox).await;
+        run_jobs(&outbox).await;
 
         for sql in [
             "DELETE FROM outbox_invalid_target",
@@ -267,6 +270,13 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
             assert!(done.is_some_and(|done| done.audit_id.is_some()), "{action:?}");
         }
         assert_eq!(operator.recurring().await.unwrap().len(), 1);
+        let run = begin(&granted.owner).await;
+        for action in [JobAction::Pause, JobAction::Resume] {
+            let done = operator.change_job(JOB, action, &author).await.unwrap();
+            assert!(done.is_some_and(|done| done.audit_id.is_some()), "{action:?}");
+        }
+        assert_eq!(operator.jobs().await.unwrap().len(), 1);
+        assert!(operator.job_run(JOB, run.token).await.unwrap().is_some());
         let later = "INSERT INTO outbox (channel, target, payload, available_at) VALUES ('http', '/x', '{}', '2999-01-01 00:00:00')";
         granted.owner.sql(later).await;
         let id = MessageId(granted.owner.number("SELECT max(id) FROM outbox").await);
@@ -303,6 +313,11 @@ async fn an_operator_mends_by_hand_and_neither_sends_nor_covers_the_traces() {
             "DELETE FROM outbox_minute",
             "UPDATE outbox_recurring SET fired_for = NULL",
             "INSERT INTO outbox_recurring SELECT * FROM outbox_recurring",
+            "UPDATE outbox_job SET skips = 0",
+            "UPDATE outbox_job_token SET token = token + 1",
+            "UPDATE outbox_job_run SET ended_because = 'finished'",
+            "INSERT INTO outbox_job_run (name, token, holder, host, pid, command) SELECT name, 9, holder, host, pid, command FROM outbox_job_run",
+            "DELETE FROM outbox_job_run",
             "UPDATE outbox_alert SET told_at = NULL",
             "DELETE FROM outbox_claim",
             "INSERT INTO outbox_claim SELECT * FROM outbox_claim",
@@ -322,6 +337,52 @@ async fn recur(outbox: &Outbox) {
     let term = term(outbox, "recurs").await;
     let first = known(outbox, &term).await;
     assert!(outbox.database.take_step(&term, &fire(&[first])).await.unwrap());
+}
+
+/// Each statement of `outbox exclusive`.
+async fn run_jobs(outbox: &Outbox) {
+    let crashes = begin(outbox).await;
+    let run = begin(outbox).await;
+    assert!(!outbox.database.run_goes_on(&crashes).await.unwrap());
+    assert!(outbox.database.run_goes_on(&run).await.unwrap());
+    end(outbox, &run, RunEnd::Finished).await;
+    outbox.database.skip_run(JOB).await.unwrap();
+    assert_eq!(outbox.database.jobs().await.unwrap()[0].state, "completed");
+}
+
+#[tokio::test]
+async fn an_application_fences_the_transactions_of_a_job_and_reads_and_changes_no_job() {
+    for granted in granted().await {
+        let (dialect, role) = (granted.owner.dialect(), &granted.application_role);
+        let run = begin(&granted.owner).await;
+        let (fence, script) = match dialect {
+            Dialect::Postgres => (
+                format!("SELECT {SCHEMA}.outbox_job_fence('{JOB}', {})", run.token),
+                format!(
+                    "\\set schema {SCHEMA}\n\\set application {role}\n{}",
+                    include_str!("../../../../outbox-schema/grants/postgres_job.sql")
+                ),
+            ),
+            Dialect::MySql | Dialect::Sqlite => (
+                format!("CALL outbox_job_fence('{JOB}', {})", run.token),
+                include_str!("../../../../outbox-schema/grants/mysql_job.sql")
+                    .replace("APPLICATION", &format!("'{role}'@'%'")),
+            ),
+        };
+        refused(&granted.application, dialect, &fence).await;
+        granted.owner.run_client(&script);
+        transaction(&granted.application, &[Step::Sql(&fence)], "COMMIT").await;
+        for sql in [
+            "SELECT name FROM outbox_job",
+            "SELECT token FROM outbox_job_token",
+            "SELECT command FROM outbox_job_run",
+            "SELECT status FROM outbox_job_status",
+            "UPDATE outbox_job_token SET token = 9",
+            "DELETE FROM outbox_job_run",
+        ] {
+            refused(&granted.application, dialect, sql).await;
+        }
+    }
 }
 
 /// Each statement about figures, with rows to work on.

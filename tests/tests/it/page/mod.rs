@@ -9,6 +9,7 @@ mod destinations;
 mod destinations_page;
 mod figures;
 mod finding;
+mod jobs;
 mod keyboard;
 mod links;
 mod lists;
