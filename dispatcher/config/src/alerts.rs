@@ -16,6 +16,8 @@ pub struct AlertsConfig {
     pub on_dead_rate: Option<DeadRate>,
     /// How long no replica has polled when that is told. None: it is not told.
     pub on_no_poller: Option<Duration>,
+    /// Whether jobs that are late are told.
+    pub on_job_late: bool,
     /// How long a thing that was told is not told again: 1 s to 30 d.
     pub window: Duration,
     /// Where people reach the page. None: a post has no links.

@@ -111,6 +111,8 @@ pub struct RetentionConfig {
     pub dead: Option<Duration>,
     /// How long figures over time are kept: 1 s to 10 years. None: for ever.
     pub figures: Option<Duration>,
+    /// How long runs of jobs are kept, but for the newest of each: 1 s to 10 years. None: for ever.
+    pub jobs: Option<Duration>,
 }
 
 /// The settings of `[admin]`.

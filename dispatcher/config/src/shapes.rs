@@ -47,7 +47,7 @@ pub(super) const SECTIONS: &[(&str, Shapes)] = &[
         ],
     ),
     ("retry", RETRY),
-    ("retention", &[("success", KEPT), ("dead", KEPT), ("figures", KEPT)]),
+    ("retention", &[("success", KEPT), ("dead", KEPT), ("figures", KEPT), ("jobs", KEPT)]),
     (
         "admin",
         &[
@@ -76,6 +76,7 @@ pub(super) const SECTIONS: &[(&str, Shapes)] = &[
             ("format", Shape::Word(&const { words(&AlertFormat::WORDS) })),
             ("on_dead_rate", Shape::Text(Text::new(DEAD_RATE, |rate| dead_rate(rate).map(drop)).or_none())),
             ("on_no_poller", Shape::TimeOr { range: (SECOND, DAYS_30), none: "", like: "5m" }),
+            ("on_job_late", Shape::Flag),
             ("window", Shape::Time(SECOND, DAYS_30)),
             ("page_url", Shape::Text(Text::new(BASE_URL, |url| base_url(url, "admin.token").map(drop)).or_none())),
         ],

@@ -266,7 +266,7 @@ impl Metrics {
         self.in_flight(0);
         self.waiting(&BTreeMap::new());
         self.pruned(Pruned::default());
-        for kind in [AlertKind::DeadRate, AlertKind::NoPoller] {
+        for kind in [AlertKind::DeadRate, AlertKind::NoPoller, AlertKind::JobLate] {
             for told in [true, false] {
                 self.alerts.add(0, &alert_labels(kind, told));
             }

@@ -51,6 +51,18 @@ pub enum Name {
     RetentionLag,
     /// Alerts that this process told, or could not tell.
     Alerts,
+    /// Whether a run of a job goes on.
+    JobRunning,
+    /// Whether no run of a job has begun for too long.
+    JobLate,
+    /// When a run of a job last succeeded.
+    JobLastSuccess,
+    /// How long the last run of a job took.
+    JobLastDuration,
+    /// Runs of jobs by how they ended.
+    JobRuns,
+    /// Runs of jobs that somebody let be.
+    JobSkips,
     /// Whether the fleet does its work, as this process sees it.
     Ready,
     /// Connections to the outbox database, by pool and state.
@@ -67,7 +79,7 @@ pub enum Name {
 
 impl Name {
     /// All metrics.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 36] = [
         Self::Attempts,
         Self::AttemptDuration,
         Self::DeliveryLatency,
@@ -92,6 +104,12 @@ impl Name {
         Self::Pruned,
         Self::RetentionLag,
         Self::Alerts,
+        Self::JobRunning,
+        Self::JobLate,
+        Self::JobLastSuccess,
+        Self::JobLastDuration,
+        Self::JobRuns,
+        Self::JobSkips,
         Self::Ready,
         Self::DatabaseConnections,
         Self::BuildInfo,
@@ -127,6 +145,12 @@ impl Name {
             Self::Pruned => "outbox_pruned_total",
             Self::RetentionLag => "outbox_retention_lag_seconds",
             Self::Alerts => "outbox_alerts_total",
+            Self::JobRunning => "outbox_job_running",
+            Self::JobLate => "outbox_job_late",
+            Self::JobLastSuccess => "outbox_job_last_success_timestamp_seconds",
+            Self::JobLastDuration => "outbox_job_last_duration_seconds",
+            Self::JobRuns => "outbox_job_runs_total",
+            Self::JobSkips => "outbox_job_skips_total",
             Self::Ready => "outbox_ready",
             Self::DatabaseConnections => "outbox_database_connections",
             Self::BuildInfo => "outbox_build_info",
@@ -173,6 +197,12 @@ impl Name {
                 "While this process leads: for how long at most a message has been past its retention and not removed."
             }
             Self::Alerts => "Alerts that this process posted to the webhook of alerts.url, or could not post.",
+            Self::JobRunning => "1 for each job of which a run goes on, else 0.",
+            Self::JobLate => "1 for each job that is late, else 0: no run has begun for twice its --per or --every.",
+            Self::JobLastSuccess => "When a run of the job last succeeded, in seconds since 1970.",
+            Self::JobLastDuration => "How long the last run of the job took.",
+            Self::JobRuns => "Runs of the job, by how they ended. Of the first hundred jobs by name, as all of these.",
+            Self::JobSkips => "Runs of the job that were let be: another had the seat, or it was too early.",
             Self::Ready => "1 while /readyz of this process says that the fleet does its work, else 0.",
             Self::DatabaseConnections => {
                 "Connections to the outbox database, of each pool of this process: at work, idle, and those that it may still open."

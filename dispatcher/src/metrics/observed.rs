@@ -5,9 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use jiff::Timestamp;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
-use outbox_desk::{ChannelVitals, TenantVitals, Vitals};
+use outbox_desk::{ChannelVitals, JobEntry, TenantVitals, Vitals};
+use outbox_store::jobs::RunEnd;
 use outbox_store::{Connections, Shard, Status};
 use parking_lot::{Mutex, MutexGuard};
 
@@ -74,6 +76,18 @@ impl Observed {
         observed.gauge(meter, Name::TenantDue, Self::show_tenant_due);
         observed.gauge(meter, Name::HaltedKeys, Self::show_halted_keys);
         observed.seconds(meter, Name::TenantLag, Self::show_tenant_lag);
+        observed.gauge(meter, Name::JobRunning, |this, running| {
+            this.each_job(|job| running.observe(i64::from(job.state == "running"), &job_labels(job)));
+        });
+        observed.gauge(meter, Name::JobLate, |this, late| {
+            this.each_job(|job| late.observe(i64::from(job.late), &job_labels(job)));
+        });
+        observed.seconds(meter, Name::JobLastSuccess, Self::show_job_success);
+        observed.seconds(meter, Name::JobLastDuration, Self::show_job_duration);
+        observed.counter(meter, Name::JobRuns, Self::show_job_runs);
+        observed.counter(meter, Name::JobSkips, |this, skips| {
+            this.each_job(|job| skips.observe(counted(job.skips), &job_labels(job)));
+        });
         observed
     }
 
@@ -81,6 +95,12 @@ impl Observed {
         let this = Arc::clone(self);
         let gauge = meter.i64_observable_gauge(name.as_str()).with_description(name.help());
         gauge.with_callback(move |instrument| show(&this, instrument)).build();
+    }
+
+    fn counter(self: &Arc<Self>, meter: &Meter, name: Name, show: fn(&Self, &dyn AsyncInstrument<u64>)) {
+        let this = Arc::clone(self);
+        let counter = meter.u64_observable_counter(name.as_str()).with_description(name.help());
+        counter.with_callback(move |instrument| show(&this, instrument)).build();
     }
 
     fn seconds(self: &Arc<Self>, meter: &Meter, name: Name, show: fn(&Self, &dyn AsyncInstrument<f64>)) {
@@ -235,6 +255,36 @@ impl Observed {
         }
     }
 
+    fn show_job_success(&self, at: &dyn AsyncInstrument<f64>) {
+        self.each_job(|job| {
+            let last = job.last_success_at.as_deref().and_then(|at| at.parse::<Timestamp>().ok());
+            if let Some(last) = last {
+                at.observe(last.as_duration().as_secs_f64(), &job_labels(job));
+            }
+        });
+    }
+
+    fn show_job_duration(&self, took: &dyn AsyncInstrument<f64>) {
+        self.each_job(|job| {
+            if let Some(ms) = job.took_ms {
+                took.observe(Duration::from_millis(counted(ms)).as_secs_f64(), &job_labels(job));
+            }
+        });
+    }
+
+    fn show_job_runs(&self, runs: &dyn AsyncInstrument<u64>) {
+        self.each_job(|job| {
+            for end in RunEnd::ALL {
+                let labels = [KeyValue::new("name", job.name.clone()), KeyValue::new("end", end.as_str())];
+                runs.observe(counted(job.ends.of(end)), &labels);
+            }
+        });
+    }
+
+    fn each_job(&self, show: impl Fn(&JobEntry)) {
+        self.recent_vitals().iter().flat_map(|vitals| &vitals.jobs).for_each(show);
+    }
+
     /// The configured channels, also those without rows, and then the others of a recent answer: 20 by their names, and the rest as
     /// one.
     fn each_channel(&self, show: impl Fn(&ChannelVitals)) {
@@ -262,6 +312,15 @@ impl Observed {
 
 fn tenant_labels(tenant: &TenantVitals) -> [KeyValue; 2] {
     [KeyValue::new("channel", tenant.channel.clone()), KeyValue::new("tenant", tenant.tenant.clone())]
+}
+
+/// Prometheus keeps `job` for itself.
+fn job_labels(job: &JobEntry) -> [KeyValue; 1] {
+    [KeyValue::new("name", job.name.clone())]
+}
+
+fn counted(count: i64) -> u64 {
+    count.try_into().unwrap_or(0)
 }
 
 fn shard_labels(shard: Shard) -> [KeyValue; 1] {

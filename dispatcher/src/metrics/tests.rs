@@ -6,7 +6,7 @@ use super::*;
 use crate::fixtures::{SteppedClock, term_of};
 use crate::term::Term;
 use crate::term::clock::Clock;
-use outbox_desk::{ChannelVitals, HaltedVitals, PausedDestination, TenantVitals};
+use outbox_desk::{ChannelVitals, HaltedVitals, JobEnds, JobEntry, PausedDestination, TenantVitals};
 
 const SHARD: Shard = Shard(0);
 
@@ -45,9 +45,22 @@ fn touch_everything(metrics: &Metrics) {
         channels: vec![rows],
         tenants: vec![loaded],
         paused: vec![paused()],
+        jobs: vec![job()],
         halted: vec![HaltedVitals { channel: "http".to_owned(), keys: 2, ..HaltedVitals::default() }],
         ..Vitals::default()
     })));
+}
+
+fn job() -> JobEntry {
+    JobEntry {
+        name: "ward-status".to_owned(),
+        state: "running".to_owned(),
+        took_ms: Some(1_500),
+        last_success_at: Some("2026-05-01T12:00:00.250Z".to_owned()),
+        skips: 4,
+        ends: JobEnds { timed_out: 2, ..JobEnds::default() },
+        ..JobEntry::default()
+    }
 }
 
 fn paused() -> PausedDestination {
@@ -116,6 +129,13 @@ async fn the_labels_are_those_of_the_contract() {
         r#"outbox_destination_paused{destination="https://down.example:443"} 1"#,
         r#"outbox_pruned_total{status="SUCCESS"} 3"#,
         r#"outbox_pruned_total{status="DEAD"} 0"#,
+        r#"outbox_job_running{name="ward-status"} 1"#,
+        r#"outbox_job_late{name="ward-status"} 0"#,
+        r#"outbox_job_last_success_timestamp_seconds{name="ward-status"} 1777636800.25"#,
+        r#"outbox_job_last_duration_seconds{name="ward-status"} 1.5"#,
+        r#"outbox_job_runs_total{end="timed_out",name="ward-status"} 2"#,
+        r#"outbox_job_runs_total{end="finished",name="ward-status"} 0"#,
+        r#"outbox_job_skips_total{name="ward-status"} 4"#,
         "outbox_ready 1",
         r#"outbox_database_connections{pool="loop",state="in_use"} 3"#,
         r#"outbox_database_connections{pool="loop",state="idle"} 1"#,

@@ -150,9 +150,10 @@ async fn vitals(database: &Database, halting: &[String]) -> sqlx::Result<Vitals>
         paused_count: paused.first().map_or(0, |(count,)| *count),
         halted: halted::vitals(&mut connection, halting).await?,
         unsettled_claims: unsettled.first().map_or(0, |(count,)| *count),
+        jobs: Vec::new(),
     };
     transaction.commit().await?;
-    Ok(vitals)
+    Ok(Vitals { jobs: jobs::first(database).await?, ..vitals })
 }
 
 pub(super) async fn message(database: &Database, id: MessageId) -> sqlx::Result<Option<MessageRecord>> {

@@ -10,7 +10,7 @@ use outbox_store::{Outcome, PauseKind};
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 
-use super::HaltedVitals;
+use super::{HaltedVitals, JobEntry};
 
 /// The state of an outbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct Vitals {
     pub halted: Vec<HaltedVitals>,
     /// Claims of earlier terms that wait for their settling time.
     pub unsettled_claims: i64,
+    /// Jobs, the first hundred by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobEntry>,
 }
 
 impl Vitals {

@@ -92,4 +92,7 @@ BEGIN
 END//
 DELIMITER ;
 
+-- Told where a job is late (alerts.on_job_late).
+INSERT IGNORE INTO outbox_alert (kind) VALUES ('job_late');
+
 UPDATE outbox_meta SET schema_version = 21, serves_from = 2;

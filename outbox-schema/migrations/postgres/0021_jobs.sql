@@ -68,4 +68,7 @@ FROM outbox_job j
 LEFT JOIN outbox_job_token t ON t.name = j.name
 LEFT JOIN outbox_job_run r ON r.name = j.name AND r.token = t.token;
 
+-- Told where a job is late (alerts.on_job_late).
+INSERT INTO outbox_alert (kind) VALUES ('job_late');
+
 UPDATE outbox_meta SET schema_version = 21, serves_from = 2;

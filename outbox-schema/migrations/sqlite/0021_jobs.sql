@@ -78,4 +78,7 @@ BEGIN
     WHERE (SELECT token FROM outbox_job_token WHERE name = NEW.name) IS NOT NEW.token;
 END;
 
+-- Told where a job is late (alerts.on_job_late).
+INSERT INTO outbox_alert (kind) VALUES ('job_late');
+
 UPDATE outbox_meta SET schema_version = 21, serves_from = 2;

@@ -26,6 +26,8 @@ pub enum AlertKind {
     DeadRate,
     /// No replica polls.
     NoPoller,
+    /// A job is late.
+    JobLate,
     /// A replica polls again. This is told only after [`AlertKind::NoPoller`] was, and counts for no window.
     PollerAgain,
 }
@@ -35,6 +37,7 @@ impl AlertKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::DeadRate => "dead_rate",
+            Self::JobLate => "job_late",
             Self::NoPoller | Self::PollerAgain => "no_poller",
         }
     }

@@ -18,7 +18,7 @@ use super::searches::{self, FORM_PATIENCE, Found, not_counted, under_way};
 use super::tables::{Row, Shape};
 use super::{PageState, paths};
 use crate::api::{Authored, Problem, PruneBody};
-use outbox_config::format_time;
+use outbox_config::{RetentionConfig, format_time};
 use outbox_console::health::replicas::Replicas;
 
 /// Where the form of a prune is, and where it is sent to.
@@ -78,7 +78,7 @@ pub(super) async fn show((State(page_state), context, Asked(asked)): Get) -> Res
         }
         section {
             h2 { "How long each kind is kept" }
-            (each_kind(&kept, page_state.api_state.config.current().retention.figures))
+            (each_kind(&kept, &page_state.api_state.config.current().retention))
         }
     };
     Ok(context.page(&Content::live(TITLE, above, body)))
@@ -99,13 +99,14 @@ fn differences(kept: &Retention, mine: &Retention) -> Markup {
 }
 
 /// How long each kind is kept, and from when on that counts.
-fn each_kind(kept: &Retention, figures: Option<Duration>) -> Markup {
+fn each_kind(kept: &Retention, config: &RetentionConfig) -> Markup {
     let set = |name: &str| html! { code { "retention." (name) } };
     let rows = [
         ("Delivered messages, their keys and attempts", in_words(kept.success), "their delivery", set("success")),
         ("Dead letters and their attempts", in_words(kept.dead), "their death", set("dead")),
         ("Messages that wait", FOR_EVER.to_owned(), "", nothing()),
-        ("Figures over time", in_words(figures), "their hour", set("figures")),
+        ("Figures over time", in_words(config.figures), "their hour", set("figures")),
+        ("Runs of jobs, but for the newest of each", in_words(config.jobs), "their beginning", set("jobs")),
         ("Terms", "30d, and the last 1,000 in any case".to_owned(), "their beginning", nothing()),
         ("Operations", "30d".to_owned(), "their end", nothing()),
         ("Destinations", "1d".to_owned(), "their last message, or the end of their pause", nothing()),
@@ -283,8 +284,11 @@ mod tests {
 
     #[test]
     fn the_table_names_each_time_and_a_replica_that_differs_from_the_fleet_says_so() {
-        let table = each_kind(&kept(), Some(90 * DAY)).into_string();
-        for row in ["<td>7d</td>", "<td>for ever</td>", "<td>90d</td>", "retention.success", "retention.figures"] {
+        let config = RetentionConfig { success: None, dead: None, figures: Some(90 * DAY), jobs: Some(30 * DAY) };
+        let table = each_kind(&kept(), &config).into_string();
+        for row in
+            ["<td>7d</td>", "<td>for ever</td>", "<td>90d</td>", "<td>30d</td>", "retention.success", "retention.jobs"]
+        {
             assert!(table.contains(row), "{row}: {table}");
         }
         assert!(differences(&kept(), &kept()).into_string().is_empty());

@@ -33,8 +33,9 @@ pub(crate) fn config(
     let dispatch = section("dispatch", &settings, problems, |values| dispatch(values, dialect, provider));
     let retry = section("retry", &settings, problems, |values| channel::retry(values, &settings, &retry_section()));
     let retention = section("retention", &settings, problems, |values| {
-        let [success, dead, figures] = ["success", "dead", "figures"].map(|name| values.time_or_none(name));
-        Ok(RetentionConfig { success: success?, dead: dead?, figures: figures? })
+        let [success, dead, figures, jobs] =
+            ["success", "dead", "figures", "jobs"].map(|name| values.time_or_none(name));
+        Ok(RetentionConfig { success: success?, dead: dead?, figures: figures?, jobs: jobs? })
     });
     let admin = section("admin", &settings, problems, admin);
     let telemetry = section("telemetry", &settings, problems, telemetry);

@@ -37,6 +37,7 @@ const BAD_FILES: &[(&str, &[&str])] = &[
     ("[alerts]\nurl = \"ftp://a.example/s3cret\"", &["alerts.url = \"***\"", "only http and https"]),
     ("[alerts]\nurl = \"hooks.example/s3cret\"", &["alerts.url = \"***\"", "it is not a URL"]),
     ("[alerts]\nformat = \"teams\"", &["alerts.format = \"teams\"", "\"slack\" or \"json\""]),
+    ("[alerts]\non_job_late = true", &["alerts.on_job_late", "needs alerts.url"]),
     ("[alerts]\non_dead_rate = 10", &["alerts.on_dead_rate = 10", "not a text"]),
     ("[alerts]\non_dead_rate = \"10\"", &["write it like \"10/1h\""]),
     ("[alerts]\non_dead_rate = \"0/1h\"", &["write it like \"10/1h\""]),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use outbox_desk::DeadGroup;
+use outbox_desk::{DeadGroup, JobEntry};
 use outbox_store::alerts::AlertKind;
 use serde_json::{Value, json};
 
@@ -25,6 +25,8 @@ pub(super) enum Alert {
     NoPoller { nobody_for: Duration },
     /// A replica polls again.
     PollerAgain,
+    /// Jobs of which no run has begun for too long.
+    JobLate { jobs: Vec<JobEntry> },
     /// A person wants to see that it arrives.
     Test,
 }
@@ -43,6 +45,7 @@ impl Alert {
             Self::DeadRate { .. } | Self::Test => AlertKind::DeadRate,
             Self::NoPoller { .. } => AlertKind::NoPoller,
             Self::PollerAgain => AlertKind::PollerAgain,
+            Self::JobLate { .. } => AlertKind::JobLate,
         }
     }
 
@@ -61,6 +64,7 @@ impl Alert {
                 format!("no replica has polled for {}: no message goes out", in_words(*nobody_for))
             }
             Self::PollerAgain => "a replica polls again".to_owned(),
+            Self::JobLate { jobs } => format!("late jobs: {}", jobs.len()),
             Self::Test => "this is a test of `outbox check --alert`. What is told comes here".to_owned(),
         }
     }
@@ -95,6 +99,16 @@ impl Alert {
                 line(&format!("All of them: outbox dead-letters list --since {}", one_word(rate.within)));
             }
             Self::NoPoller { .. } => line("Why: outbox status, and the logs of the replicas"),
+            Self::JobLate { jobs } => {
+                for job in jobs.iter().take(LINES) {
+                    let last = job
+                        .started_at
+                        .as_deref()
+                        .map_or("it never began".to_owned(), |at| format!("it last began at {at}"));
+                    line(&format!("- {}: {last}", harmless(&job.name)));
+                }
+                line("All of them: outbox jobs list");
+            }
             Self::PollerAgain | Self::Test => {}
         }
         if let Some(page) = self.page(config) {
@@ -102,7 +116,7 @@ impl Alert {
         }
         if let Some(replica) = &sender.replica {
             let next = match self {
-                Self::DeadRate { .. } | Self::NoPoller { .. } => {
+                Self::DeadRate { .. } | Self::NoPoller { .. } | Self::JobLate { .. } => {
                     format!("; this is told again after {} at the earliest", in_words(config.window))
                 }
                 Self::PollerAgain | Self::Test => String::new(),
@@ -117,6 +131,7 @@ impl Alert {
         let base = config.page_url.as_ref()?.trim_end_matches('/');
         Some(match self {
             Self::DeadRate { rate, .. } => format!("{base}/dead-letters?since={}", one_word(rate.within)),
+            Self::JobLate { .. } => format!("{base}/jobs"),
             Self::NoPoller { .. } | Self::PollerAgain | Self::Test => format!("{base}/"),
         })
     }
@@ -125,7 +140,9 @@ impl Alert {
         let Sender { environment, outbox_id, replica } = sender;
         let alert = match self {
             Self::Test => "test",
-            Self::DeadRate { .. } | Self::NoPoller { .. } | Self::PollerAgain => self.kind().as_str(),
+            Self::DeadRate { .. } | Self::NoPoller { .. } | Self::PollerAgain | Self::JobLate { .. } => {
+                self.kind().as_str()
+            }
         };
         let mut fields = json!({
             "alert": alert, "over": matches!(self, Self::PollerAgain), "text": text, "environment": environment,
@@ -143,6 +160,10 @@ impl Alert {
                 fields["example"] = json!(example(groups));
             }
             Self::NoPoller { nobody_for } => fields["nobody_for_s"] = json!(nobody_for.as_secs()),
+            Self::JobLate { jobs } => {
+                fields["jobs"] =
+                    jobs.iter().map(|job| json!({ "name": job.name, "started_at": job.started_at })).collect()
+            }
             Self::PollerAgain | Self::Test => {}
         }
         fields
@@ -220,6 +241,7 @@ mod tests {
             format,
             on_dead_rate: None,
             on_no_poller: None,
+            on_job_late: false,
             window: Duration::from_hours(1),
             page_url: page_url.map(str::to_owned),
         }
@@ -287,6 +309,13 @@ mod tests {
         of(&Alert::Test, "test", false, common);
         let nobody = Alert::NoPoller { nobody_for: Duration::from_secs(61) };
         of(&nobody, "no_poller", false, "alert environment nobody_for_s outbox_id over page replica text");
+        let late = JobEntry { name: "ward-status".to_owned(), ..JobEntry::default() };
+        of(
+            &Alert::JobLate { jobs: vec![late] },
+            "job_late",
+            false,
+            "alert environment jobs outbox_id over page replica text",
+        );
         let names = "alert counts dead_letters environment example outbox_id over page replica text within_s";
         of(&dead(Vec::new()), "dead_rate", false, names);
     }

@@ -1,5 +1,5 @@
-//! Tells people of what they should not have to look for: dead letters beyond a rate, and that no replica polls. It does so beside the
-//! loop, on connections of the listener, and never on the way of a message.
+//! Tells people of what they should not have to look for: dead letters beyond a rate, that no replica polls, and late jobs. It does so
+//! beside the loop, on connections of the listener, and never on the way of a message.
 //!
 //! What there is to tell is read from the database, so it survives a change of poller. Who tells it is decided there too, by a
 //! conditional write: of a fleet one replica tells, and at most once in a window.
@@ -61,11 +61,12 @@ impl Alerts {
 
     /// What is told, in words, without the webhook.
     pub fn in_words(&self) -> String {
-        let AlertsConfig { format, on_dead_rate, on_no_poller, window, .. } = &self.config;
+        let AlertsConfig { format, on_dead_rate, on_no_poller, on_job_late, window, .. } = &self.config;
         let time = |time: &Duration| humantime::format_duration(*time).to_string();
         let rate = on_dead_rate.as_ref().map(|rate| format!("dead letters ({rate})"));
         let poller = on_no_poller.as_ref().map(|patience| format!("that no replica polls (for {})", time(patience)));
-        let told = rate.into_iter().chain(poller).collect::<Vec<_>>().join(" and ");
+        let jobs = on_job_late.then(|| "late jobs".to_owned());
+        let told = rate.into_iter().chain(poller).chain(jobs).collect::<Vec<_>>().join(" and ");
         format!("{told} are told, as {}, each at most once in {}", format.as_str(), time(window))
     }
 
@@ -157,6 +158,13 @@ impl AlertWatch {
         let since = *watching.since.get_or_insert_with(Instant::now);
         if let Some(patience) = alerts.config.on_no_poller.filter(|_| !over) {
             self.poller(alerts, &standing, patience, since.elapsed(), leads).await?;
+        }
+        if alerts.config.on_job_late && leads && !over {
+            let mut jobs = in_time(LIMIT, self.database.jobs()).await?;
+            jobs.retain(|job| job.late);
+            if !jobs.is_empty() {
+                self.tell(alerts, &Alert::JobLate { jobs }).await?;
+            }
         }
         match alerts.config.on_dead_rate {
             Some(rate) if leads && (over || watching.counts_at <= Instant::now()) => {

@@ -47,6 +47,14 @@ FROM outbox_job WHERE name = ?1 FOR UPDATE
 -- The next token. It waits for a transaction that was fenced by the one before.
 UPDATE outbox_job_token SET token = token + 1 WHERE name = ?1
 
+-- name: remove
+-- Old runs but for the newest of each job, at most so many.
+DELETE r FROM (
+    SELECT o.id FROM outbox_job_run o JOIN outbox_job_token t ON t.name = o.name
+    WHERE o.started_at < UTC_TIMESTAMP(3) - INTERVAL ?1 * 1000 MICROSECOND AND o.token < t.token
+    ORDER BY o.started_at LIMIT ?2) old
+STRAIGHT_JOIN outbox_job_run r FORCE INDEX (PRIMARY) ON r.id = old.id
+
 -- name: run
 INSERT INTO outbox_job_run (name, token, holder, host, pid, command, started_at, seen_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3))

@@ -45,6 +45,13 @@ FROM outbox_job WHERE name = $1 FOR UPDATE
 -- The next token. It waits for a transaction that was fenced by the one before.
 UPDATE outbox_job_token SET token = token + 1 WHERE name = $1
 
+-- name: remove
+-- Old runs but for the newest of each job, at most so many.
+DELETE FROM outbox_job_run WHERE id IN (
+    SELECT r.id FROM outbox_job_run r JOIN outbox_job_token t ON t.name = r.name
+    WHERE r.started_at < clock_timestamp() - $1::bigint * interval '1 millisecond' AND r.token < t.token
+    ORDER BY r.started_at LIMIT $2)
+
 -- name: run
 INSERT INTO outbox_job_run (name, token, holder, host, pid, command, started_at, seen_at)
 VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp(), clock_timestamp()) RETURNING id

@@ -5,11 +5,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::{JobRun, JobStart, JobStore, NotYet, RunEnded, Started};
-use crate::sql::{AnyConnection, AnyTransaction, Value, write};
+use crate::sql::{AnyConnection, AnyTransaction, Value, while_doing, write};
 use crate::statement::Statement;
 use crate::store::steps::failed;
 use crate::store::wire::millis_i64;
-use crate::{Database, StoreError};
+use crate::{Database, QueryError, StoreError};
 
 const KNOWN: Statement = statement!("jobs/known");
 const KNOWN_TOKEN: Statement = statement!("jobs/known_token");
@@ -23,6 +23,10 @@ const SEEN: Statement = statement!("jobs/seen");
 const END: Statement = statement!("jobs/end");
 const ENDED: Statement = statement!("jobs/ended");
 const SKIPPED: Statement = statement!("jobs/skipped");
+const REMOVE: Statement = statement!("jobs/remove");
+
+/// Runs that are removed in one transaction.
+const BATCH: u32 = 1_000;
 
 const BEGINNING: &str = "beginning a run of a job";
 
@@ -48,6 +52,24 @@ impl JobRow {
         let (begins, left) = period?;
         let has_begun = self.period_ms.is_some_and(|last| last >= begins);
         has_begun.then_some(Started::NotYet(NotYet::Period, left))
+    }
+}
+
+impl Database {
+    /// Removes some runs that began longer ago than `kept`, but for the newest of each job. Returns whether there may be more.
+    ///
+    /// # Cancel safety
+    /// Safe: it can be repeated.
+    pub async fn remove_job_runs(&self, kept: Duration) -> Result<bool, QueryError> {
+        let removed = async {
+            let mut transaction = AnyTransaction::to_write(self).await?;
+            let values = [millis_i64(kept).into(), i64::from(BATCH).into()];
+            let removed = transaction.connection().changed(&REMOVE, &values).await?;
+            transaction.commit().await?;
+            Ok(removed)
+        };
+        let removed = removed.await.map_err(while_doing("removing old runs of jobs"))?;
+        Ok(removed == u64::from(BATCH))
     }
 }
 

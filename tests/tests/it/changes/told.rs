@@ -5,6 +5,7 @@ use std::time::Duration;
 use outbox_dispatcher::fault_point::Point;
 use outbox_schema::NewMessage;
 use outbox_store::Dialect;
+use outbox_store::jobs::RunEnd;
 use outbox_tests::eventually;
 use outbox_tests::fleet::Fleet;
 use outbox_tests::servers::{self, Redis};
@@ -12,6 +13,7 @@ use outbox_tests::stage::Stage;
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::jobs::store::{JOB, begin, end};
 use crate::listener::readiness::get;
 use crate::outboxes::{self, Outbox};
 use crate::program::{HTTP, PATIENCE, Program, Replica};
@@ -104,6 +106,32 @@ async fn dead_letters_beyond_the_rate_are_told_once_by_a_whole_fleet_with_what_t
         assert_eq!(posts(&sink).len(), 1, "{:?}", posts(&sink));
         let told = "SELECT count(*) FROM outbox_alert WHERE told_at IS NOT NULL AND claimed_until IS NULL";
         assert_eq!(outbox.number(told).await, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_is_late_is_told_once_and_shown_in_the_metrics() {
+    for outbox in outboxes::each().await {
+        let sink = Sink::start().await;
+        let run = begin(&outbox).await;
+        end(&outbox, &run, RunEnd::Finished).await;
+        outbox.sql("UPDATE outbox_job SET due_within_ms = 1").await;
+        let alerts = "format = \"json\"\non_job_late = true\npage_url = \"https://outbox.example\"";
+        let program = Program::new(&outbox.test.url, &settings(&sink, HOOK, alerts));
+        let mut replica = program.start();
+        let url = replica.listener().await;
+        let post = posted(&sink, 1).await.remove(0);
+        assert_eq!((&post["alert"], &post["jobs"][0]["name"]), (&"job_late".into(), &JOB.into()), "{post}");
+        assert!(text(&post).contains("late jobs: 1") && post["page"] == "https://outbox.example/jobs", "{post}");
+        let metrics = get(&url, "/metrics").await.1;
+        for line in [
+            r#"outbox_job_late{name="ward-status"} 1"#,
+            r#"outbox_job_runs_total{end="finished",name="ward-status"} 1"#,
+        ] {
+            assert!(metrics.contains(line), "{line}: {metrics}");
+        }
+        stop(replica).await;
+        assert_eq!(posts(&sink).len(), 1);
     }
 }
 

@@ -200,6 +200,22 @@ async fn a_job_is_late_once_none_has_begun_for_twice_its_period_unless_it_is_pau
     }
 }
 
+#[tokio::test]
+async fn old_runs_are_removed_but_for_the_newest_of_each_job_and_their_counts_stay() {
+    for outbox in outboxes::each().await {
+        let [first, second] = [begin(&outbox).await, begin(&outbox).await];
+        end(&outbox, &second, RunEnd::Finished).await;
+        assert!(!outbox.database.remove_job_runs(HOUR).await.unwrap());
+        assert_eq!(outbox.number("SELECT count(*) FROM outbox_job_run").await, 2, "none of them is old");
+        let then = if outbox.dialect() == Dialect::Sqlite { "1000" } else { "'2001-01-01 00:00:00'" };
+        outbox.sql(&format!("UPDATE outbox_job_run SET started_at = {then}")).await;
+        assert!(!outbox.database.remove_job_runs(HOUR).await.unwrap());
+        assert!(outbox.database.job_run(JOB, first.token).await.unwrap().is_none());
+        let job = entry(&outbox).await;
+        assert_eq!((job.token, job.ends.crashed, job.ends.finished), (Some(second.token), 1, 1), "{job:?}");
+    }
+}
+
 /// A job's own connection.
 enum Own {
     Postgres(PgConnection),
