@@ -344,7 +344,7 @@ async fn a_change_without_the_header_of_a_client_is_refused_and_the_description_
             assert!(answer.text().await.unwrap().contains("changes need the header X-Outbox-Client"), "{path}");
         }
     }
-    assert_eq!(changes, 22);
+    assert_eq!(changes, 23);
 }
 
 #[tokio::test]

@@ -12,8 +12,8 @@ use outbox_desk::DeskError;
 
 use super::{
     audit, bench, channels, check, completions, config, dead_letters, destinations, enqueue, exclusive, failover,
-    health, invalid_targets, jobs, messages, migrate, operations, ordering_keys, prune, recurring, replicas, run, session,
-    status, top,
+    health, invalid_targets, jobs, messages, migrate, operations, ordering_keys, prune, recurring, replicas, run,
+    session, status, top,
 };
 use crate::client::ReplicaSetupError;
 use crate::settings::{Global, settings, settings_to_look};

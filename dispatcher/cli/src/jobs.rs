@@ -1,13 +1,16 @@
 //! `outbox jobs`: shows the jobs of `outbox exclusive` and their runs, and pauses and resumes them.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use outbox_config::Config;
+use outbox_console::release::release_job;
 use outbox_console::text::{Cell, Page, print_as, span, to_the_second};
 use outbox_desk::{JobAction, JobDone, JobEntry, JobRunEntry, JobRunPage};
+use outbox_dispatcher::wiring;
 
 use super::known::number;
 use super::session::{AuthorArgs, OutboxAccess, Purpose};
@@ -28,6 +31,8 @@ pub(super) enum JobsCommand {
     Pause(ChangeArgs),
     /// Let its runs begin again. Audited.
     Resume(ChangeArgs),
+    /// Take the seat from whoever has it: that run is ended by the next renewal, and another may begin. Audited.
+    Release(ChangeArgs),
 }
 
 impl JobsCommand {
@@ -101,6 +106,7 @@ pub(super) async fn jobs(config: Config, url: Option<&str>, command: JobsCommand
         }
         JobsCommand::Pause(args) => change(&outbox, JobAction::Pause, args).await?,
         JobsCommand::Resume(args) => change(&outbox, JobAction::Resume, args).await?,
+        JobsCommand::Release(args) => release_by(&config, &outbox, args).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -109,6 +115,17 @@ async fn change(outbox: &OutboxAccess, action: JobAction, args: ChangeArgs) -> a
     let ChangeArgs { name, author, json } = args;
     let done = outbox.by_hand().change_job(&name, action, &author.into_author()).await?;
     print_as(json, &done.ok_or_else(|| unknown(&name))?, |done| said(action, done))?;
+    Ok(())
+}
+
+/// A replica asks its own lease store; else that of the settings is asked.
+async fn release_by(config: &Config, outbox: &OutboxAccess, args: ChangeArgs) -> anyhow::Result<()> {
+    let OutboxAccess::Database(database, _) = outbox else { return change(outbox, JobAction::Release, args).await };
+    let ChangeArgs { name, author, json } = args;
+    let meta = database.require(&config.database.environment).await?;
+    let lease = wiring::lease(config, &meta.outbox_id.to_string(), &Arc::default()).await?;
+    let done = release_job(database, lease.as_ref(), &name, &author.into_author()).await?;
+    print_as(json, &done.ok_or_else(|| unknown(&name))?, |done| said(JobAction::Release, done))?;
     Ok(())
 }
 
@@ -211,5 +228,9 @@ fn said(action: JobAction, done: &JobDone) -> String {
         (JobAction::Pause, None) => format!("{name} was {} already", state(&done.job)),
         (JobAction::Resume, Some(_)) => format!("{name} goes on"),
         (JobAction::Resume, None) => format!("{name} was not paused"),
+        (JobAction::Release, Some(_)) => {
+            format!("the seat of {name} is free; its holder ends the run by its next renewal")
+        }
+        (JobAction::Release, None) => format!("nobody has the seat of {name}"),
     }
 }

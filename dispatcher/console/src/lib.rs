@@ -13,4 +13,5 @@ pub mod figures;
 #[cfg(test)]
 mod fixtures;
 pub mod health;
+pub mod release;
 pub mod text;

@@ -74,6 +74,8 @@ pub enum AuditAction {
     Stop,
     /// A recurring message was written by hand.
     Fire,
+    /// The seat of a job was taken from whoever had it.
+    Release,
     /// The database failed over: what a replica wrote again, and the messages that went out and are gone.
     Failover,
 }
@@ -151,7 +153,7 @@ async fn page(database: &Database, filter: &AuditFilter, after: Option<i64>, lim
 
 impl AuditAction {
     /// Every action that the audit names.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Redrive,
         Self::Undo,
         Self::Edit,
@@ -165,6 +167,7 @@ impl AuditAction {
         Self::Clear,
         Self::Stop,
         Self::Fire,
+        Self::Release,
         Self::Failover,
     ];
 
@@ -184,6 +187,7 @@ impl AuditAction {
             Self::Clear => "clear",
             Self::Stop => "stop",
             Self::Fire => "fire",
+            Self::Release => "release",
             Self::Failover => "failover",
         }
     }

@@ -104,7 +104,7 @@ pub struct JobRunEntry {
     pub host: String,
     /// The process that guarded the command.
     pub pid: i64,
-    /// The program and its first arguments.
+    /// The program, without its arguments.
     pub command: String,
     /// When it began.
     pub started_at: String,
@@ -143,6 +143,8 @@ pub enum JobAction {
     Pause,
     /// Runs begin again.
     Resume,
+    /// The seat is taken from whoever has it. Here it is only written down.
+    Release,
 }
 
 /// What was done to a job.
@@ -161,6 +163,7 @@ impl JobAction {
         match self {
             Self::Pause => "pause",
             Self::Resume => "resume",
+            Self::Release => "release",
         }
     }
 }
@@ -217,13 +220,14 @@ pub(super) async fn change(
     let changed = match action {
         JobAction::Pause => connection.changed(&JOB_PAUSE, &[name.into(), (&who).into()]).await?,
         JobAction::Resume => connection.changed(&JOB_RESUME, &[name.into()]).await?,
+        JobAction::Release => 1,
     };
+    let found: Vec<JobEntry> = connection.rows(&JOBS, &[name.into(), 1.into()]).await?;
     let mut audit_id = None;
-    if changed > 0 {
+    if changed > 0 && !found.is_empty() {
         let details = serde_json::json!({ "job": name }).to_string();
         audit_id = Some(audit(&mut connection, action.as_str(), None, &details, author).await?);
     }
-    let found: Vec<JobEntry> = connection.rows(&JOBS, &[name.into(), 1.into()]).await?;
     transaction.commit().await?;
     Ok(found.into_iter().next().map(|job| JobDone { audit_id, job }))
 }

@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS outbox_job_seat (
     expires_at datetime(6) NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- command: the program and its first arguments. They may hold no secret. seen_at: when the run was last known to go on.
+-- command: the program, without its arguments: those may be secrets. seen_at: when the run was last known to go on.
 -- ended_because: finished, failed, timed_out, lost, stopped or crashed. tail: the last that it wrote, where that was asked for.
 CREATE TABLE IF NOT EXISTS outbox_job_run (
     id            bigint AUTO_INCREMENT PRIMARY KEY,

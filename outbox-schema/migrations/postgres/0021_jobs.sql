@@ -42,7 +42,7 @@ CREATE TABLE outbox_job_run (
     holder        varchar(255) NOT NULL,
     host          varchar(255) NOT NULL,
     pid           bigint NOT NULL,
-    -- The program and its first arguments. They may hold no secret.
+    -- The program, without its arguments: those may be secrets.
     command       varchar(255) NOT NULL,
     started_at    timestamptz(3) NOT NULL DEFAULT clock_timestamp(),
     -- When the run was last known to go on.

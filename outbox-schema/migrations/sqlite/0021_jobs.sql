@@ -41,7 +41,7 @@ CREATE TABLE outbox_job_run (
     holder        TEXT NOT NULL,
     host          TEXT NOT NULL,
     pid           INTEGER NOT NULL,
-    -- The program and its first arguments. They may hold no secret.
+    -- The program, without its arguments: those may be secrets.
     command       TEXT NOT NULL,
     started_at    INTEGER NOT NULL,
     -- When the run was last known to go on.

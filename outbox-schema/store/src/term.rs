@@ -52,6 +52,11 @@ impl Holder {
         Self(format!("{instance}.{nonce}"))
     }
 
+    /// The holder that is written so in the lease.
+    pub fn of(text: String) -> Self {
+        Self(text)
+    }
+
     /// The text in the lease and in the tables.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Uri};
+use outbox_console::release::{ReleaseError, release_job};
 use outbox_desk::{ByHand, Desk, JobAction, JobDone, JobEntry, JobRunEntry, JobRunPage};
 
 use super::dead_letters::link;
@@ -94,7 +95,32 @@ pub(super) async fn resume(
     change(&api_state, &name, author, JobAction::Resume).await
 }
 
+/// Takes the seat of a job from whoever has it. The holder ends its run by the next renewal, and another may begin.
+#[utoipa::path(post, path = "/api/v1/jobs/{name}/release", operation_id = "release_job", tag = "jobs",
+    params(("name" = String, Path, description = "The name of the job"), ByClient),
+    request_body = Authored, responses(
+    (status = 200, description = "Nobody has the seat; without audit_id nobody had it", body = JobDone),
+    Problem,
+))]
+pub(super) async fn release(
+    State(api_state): State<ApiState>,
+    Path(name): Path<String>,
+    Body(author): Body<Authored>,
+) -> Answer<JobDone> {
+    change(&api_state, &name, author, JobAction::Release).await
+}
+
 pub(crate) async fn change(api_state: &ApiState, name: &str, author: Authored, action: JobAction) -> Answer<JobDone> {
-    let done = api_state.database.change_job(name, action, &author.into_author()).await?;
+    let (database, author) = (&api_state.database, author.into_author());
+    let done = match action {
+        JobAction::Pause | JobAction::Resume => database.change_job(name, action, &author).await?,
+        JobAction::Release => {
+            release_job(database, api_state.lease.as_ref(), name, &author).await.map_err(|error| match error {
+                ReleaseError::Desk(error) => error.into(),
+                ReleaseError::Lease(error) => Problem::new(Kind::LeaseStore, error.to_string()),
+                error @ ReleaseError::NotOurs(_) => Problem::new(Kind::Refused, error.to_string()),
+            })?
+        }
+    };
     done.map(Json).ok_or_else(|| Problem::no_job(name))
 }

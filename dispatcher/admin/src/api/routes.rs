@@ -28,7 +28,7 @@ use super::{
         messages::list, messages::show, messages::explain, messages::by_key, messages::cancel, messages::retry, messages::edit,
         messages::redrive, dead_letters::list, dead_letters::groups, dead_letters::groups_of, prune::count,
         destinations::list, destinations::pause, destinations::resume,
-        jobs::list, jobs::runs, jobs::show, jobs::pause, jobs::resume,
+        jobs::list, jobs::runs, jobs::show, jobs::pause, jobs::resume, jobs::release,
         recurring::list, recurring::pause, recurring::resume, recurring::fire,
         invalid_targets::list, invalid_targets::count, invalid_targets::clear,
         ordering_keys::list, operations::list, operations::show, operations::stop,
@@ -91,6 +91,7 @@ pub(crate) fn changes() -> Router<ApiState> {
         .route("/destinations/{id}/resume", post(destinations::resume))
         .route("/jobs/{name}/pause", post(jobs::pause))
         .route("/jobs/{name}/resume", post(jobs::resume))
+        .route("/jobs/{name}/release", post(jobs::release))
         .route("/recurring/{name}/pause", post(recurring::pause))
         .route("/recurring/{name}/resume", post(recurring::resume))
         .route("/recurring/{name}/fire", post(recurring::fire))

@@ -104,8 +104,10 @@ impl Spent {
 
 /// Whether the entry is of a change of many messages, or of a part of one: it has a page of its own.
 fn is_of_many(listed: &ListedAudit) -> bool {
-    let changes_messages =
-        !matches!(listed.entry.action.as_str(), "stop" | "pause" | "resume" | "clear" | "failover" | "fire");
+    let changes_messages = !matches!(
+        listed.entry.action.as_str(),
+        "stop" | "pause" | "resume" | "clear" | "failover" | "fire" | "release"
+    );
     changes_messages && (listed.entry.part_of.is_some() || listed.message_id.is_none())
 }
 

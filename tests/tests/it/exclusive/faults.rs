@@ -232,3 +232,25 @@ async fn a_run_goes_on_while_the_database_is_away_and_its_end_is_written_afterwa
     let finished = "SELECT count(*) FROM outbox_job_run WHERE name = 'away' AND ended_because = 'finished'";
     assert_eq!(outbox.number(finished).await, 1);
 }
+
+#[tokio::test]
+async fn a_seat_that_is_released_by_hand_goes_to_another_and_a_session_keeps_its_own() {
+    let mut stage = Stage::set(mariadb().await, "[lease]\nprovider = \"table\"\n").await;
+    assert!(stage.program.run(&["jobs", "release", "nothing"]).await.failed().contains("no job \"nothing\" has run"));
+    let run = stage.next().await;
+    let released = stage.program.run(&["jobs", "release", "ward", "--why", "it hangs"]).await.done();
+    assert!(released.contains("the seat of ward is free"), "{released}");
+    let next = stage.next().await;
+    assert!(next.token > run.token);
+    let lost = format!("SELECT count(*) FROM outbox_job_run WHERE token = {} AND ended_because = 'lost'", run.token);
+    let ended = async || (stage.outbox.number(&lost).await == 1).then_some(());
+    eventually("the run that lost its seat is ended", PATIENCE, ended).await;
+    assert_eq!(stage.outbox.number("SELECT count(*) FROM outbox_audit WHERE action = 'release'").await, 1);
+    stage.end().await;
+
+    let mut stage = Stage::set(postgres().await, "[lease]\nprovider = \"session\"\n").await;
+    stage.next().await;
+    let refused = stage.program.run(&["jobs", "release", "ward"]).await.failed();
+    assert!(refused.contains("by a session of the database"), "{refused}");
+    stage.end().await;
+}
