@@ -3,6 +3,8 @@
 import json
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from email.message import Message
@@ -33,20 +35,25 @@ def parsed(text: bytes | str):
 
 
 class Receiver:
-    """Records what comes, and answers 200 after so many seconds."""
+    """Records what comes, and answers 200 after so many seconds, or as many as it is told each time."""
 
-    def __init__(self, answer_takes: float = 0):
+    def __init__(self, answer_takes: float | Callable[[], float] = 0):
         requests, lock = [], threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def handle(self):
+                # A client that is killed resets its connection.
+                with suppress(ConnectionResetError):
+                    super().handle()
 
             def do_POST(self):
                 at = time.time()
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 with lock:
                     requests.append(Request(self.path, self.headers, body, at))
-                time.sleep(answer_takes)
+                time.sleep(answer_takes() if callable(answer_takes) else answer_takes)
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()

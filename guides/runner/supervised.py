@@ -57,7 +57,7 @@ class Supervised:
         self._answer()
         if (status := self._order("initialise")) != "0":
             raise RuntimeError(f"{directory.name} could not be initialised (status {status}); its log:{ending(self.log())}")
-        self._pid = int(self._order("start"))
+        self.pid = int(self._order("start"))
 
     def wait_until(self, answers) -> None:
         """Until `answers()` raises nothing."""
@@ -66,7 +66,7 @@ class Supervised:
             try:
                 return answers()
             except Exception as why:
-                if not _is_alive(self._pid) or time.monotonic() - began > START_TIMEOUT:
+                if not _is_alive(self.pid) or time.monotonic() - began > START_TIMEOUT:
                     raise RuntimeError(f"{self.directory.name} does not answer: {why}; its log:{ending(self.log())}") from why
             time.sleep(0.05)
 

@@ -25,7 +25,7 @@ import org.redisson.config.Config;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 import org.springframework.jdbc.core.JdbcTemplate;
 
-/** One instance of a scheduled job: under its lock it sends the rows that wait, one after the other, and marks each. */
+/** One instance of a scheduled job: under its lock it runs a command, or sends the rows that wait one by one and marks each. */
 public class Job {
     private static final String NAME = "job";
     private static final int DELAY_MS = 500;
@@ -42,14 +42,17 @@ public class Job {
     private static String database;
     private static int redis;
     private static String receiver;
+    private static int lockMs;
 
     public static void main(String[] arguments) throws Throwable {
         database = arguments[1];
         redis = Integer.parseInt(arguments[2]);
         receiver = arguments[3];
+        lockMs = Integer.parseInt(arguments[4]);
         Lock lock = lock(arguments[0]);
+        Batch batch = arguments.length > 5 ? () -> command(arguments[5]) : Job::batch;
         while (true) {
-            lock.run(Job::batch);
+            lock.run(batch);
             System.out.println("a run has ended");
             Thread.sleep(DELAY_MS);
         }
@@ -59,6 +62,7 @@ public class Job {
         switch (kind) {
             case "Redisson":
                 Config config = new Config();
+                config.setLockWatchdogTimeout(lockMs);
                 config.useSingleServer().setAddress("redis://127.0.0.1:" + redis);
                 RLock lock = Redisson.create(config).getLock(NAME);
                 return batch -> {
@@ -66,13 +70,17 @@ public class Job {
                         try {
                             batch.send();
                         } finally {
-                            lock.unlock();
+                            if (lock.isHeldByCurrentThread()) {
+                                lock.unlock();
+                            }
                         }
                     }
                 };
             case "ShedLock, a table":
                 return shedLock(new JdbcTemplateLockProvider(JdbcTemplateLockProvider.Configuration.builder()
-                    .withJdbcTemplate(new JdbcTemplate(new MariaDbDataSource(database))).usingDbTime().build()));
+                    .withJdbcTemplate(new JdbcTemplate(new MariaDbDataSource(database))).usingDbTime()
+                    // Else the name of the host: processes of one host would give back each other's lock.
+                    .withLockedByValue("job-" + ProcessHandle.current().pid()).build()));
             case "ShedLock, Redis":
                 LettuceConnectionFactory connections = new LettuceConnectionFactory("127.0.0.1", redis);
                 connections.afterPropertiesSet();
@@ -114,7 +122,12 @@ public class Job {
     private static Lock shedLock(LockProvider provider) {
         DefaultLockingTaskExecutor executor = new DefaultLockingTaskExecutor(provider);
         return batch -> executor.executeWithLock((Task) batch::send,
-            new LockConfiguration(Instant.now(), NAME, Duration.ofSeconds(30), Duration.ZERO));
+            new LockConfiguration(Instant.now(), NAME, Duration.ofMillis(lockMs), Duration.ZERO));
+    }
+
+    private static void command(String command) throws Exception {
+        System.out.println("a run begins");
+        new ProcessBuilder("bash", "-c", command).inheritIO().start().waitFor();
     }
 
     private static void batch() throws Exception {
@@ -127,6 +140,7 @@ public class Job {
                 waiting.add(rows.getLong(1));
             }
         }
+        System.out.println("a run begins");
         for (long id : waiting) {
             HttpRequest request = HttpRequest.newBuilder(URI.create(receiver)).header("Idempotency-Key", "event-" + id)
                 .POST(HttpRequest.BodyPublishers.ofString("{}")).build();
