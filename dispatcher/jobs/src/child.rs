@@ -19,6 +19,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How long what was read last is waited for, once the command has ended: something that it left behind may hold the pipe.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// The names of a command's environment.
+pub(crate) const JOB: &str = "OUTBOX_JOB";
+pub(crate) const RUN: &str = "OUTBOX_JOB_RUN";
+pub(crate) const TOKEN: &str = "OUTBOX_JOB_TOKEN";
+pub(crate) const LAST_SUCCESS: &str = "OUTBOX_JOB_LAST_SUCCESS";
+
 /// The last bytes that a command wrote.
 type Tail = Arc<Mutex<Vec<u8>>>;
 
@@ -123,6 +129,46 @@ impl Running {
         };
         Exit { code: status.code(), signal: status.signal(), tail }
     }
+}
+
+/// Kills what is left of a run whose guard is dead: its group, where that is known, and all processes that have the run in their
+/// environment, which only Linux shows. The guard may have died before it told of the group, even before the command was there.
+pub(crate) async fn kill_without_guard(group: Option<Pid>, job: &str, run: i64) {
+    const LOOKS: usize = 20;
+    let mut found_none = 0;
+    while found_none < LOOKS {
+        if let Some(group) = group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let left = of_run(job, run);
+        found_none = if left.is_empty() { found_none + 1 } else { 0 };
+        for process in left {
+            let _ = kill_process(process, Signal::KILL);
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// The processes that have this run in their environment, and live.
+#[cfg(target_os = "linux")]
+fn of_run(job: &str, run: i64) -> Vec<Pid> {
+    let has = |environment: &[u8], name: &str, value: &str| {
+        let wanted = format!("{name}={value}");
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    };
+    let is_of_run = |process: &std::path::Path| {
+        // That of a zombie is empty.
+        let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+        has(&environment, JOB, job) && has(&environment, RUN, &run.to_string())
+    };
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let of_run = processes.flatten().filter(|process| is_of_run(&process.path()));
+    of_run.filter_map(|process| Pid::from_raw(process.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn of_run(_: &str, _: i64) -> Vec<Pid> {
+    Vec::new()
 }
 
 /// Takes the exit of a process that this one has inherited.

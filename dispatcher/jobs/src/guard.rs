@@ -12,7 +12,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::child::{Exit, Running, inherit_orphans, not_started};
+use crate::child::{Exit, JOB, LAST_SUCCESS, RUN, Running, TOKEN, inherit_orphans, not_started};
 use crate::pipe::{Because, Hears, Over, ToGuard, ToKeeper, moment, tell};
 use crate::{FAILED, LOST, TIMED_OUT};
 
@@ -169,12 +169,8 @@ impl Watch {
 
     /// Runs the command once, and tells the keeper how it ended.
     async fn run(&mut self, (run, token, last_success): (i64, i64, Option<String>), trusted: Moment) {
-        let mut environment = vec![
-            ("OUTBOX_JOB", self.guard.job.clone()),
-            ("OUTBOX_JOB_RUN", run.to_string()),
-            ("OUTBOX_JOB_TOKEN", token.to_string()),
-        ];
-        environment.extend(last_success.map(|at| ("OUTBOX_JOB_LAST_SUCCESS", at)));
+        let mut environment = vec![(JOB, self.guard.job.clone()), (RUN, run.to_string()), (TOKEN, token.to_string())];
+        environment.extend(last_success.map(|at| (LAST_SUCCESS, at)));
         let running = match Running::start(&self.guard.command, environment, self.guard.tail) {
             Ok(running) => running,
             Err(error) => {

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{Stdin, Stdout};
 use uuid::Uuid;
 
+use crate::child::kill_without_guard;
 use crate::guard::OnLoss;
 use crate::pipe::{Hears, Over, ToGuard, ToKeeper, millis, tell};
 
@@ -282,7 +283,7 @@ impl Keeping {
                     }
                     None => {
                         // The guard is gone, and nobody else ends the command.
-                        kill(group);
+                        kill_without_guard(group, &self.keeper.job, run.id).await;
                         self.lines.stops = true;
                         break (RunEnd::Crashed, None, None, None);
                     }
@@ -354,7 +355,7 @@ impl Keeping {
     }
 }
 
-/// Ends a command whose guard is gone. What has left its group goes on.
+/// Ends a command whose guard stands still. What has left its group goes on.
 fn kill(group: Option<Pid>) {
     if let Some(group) = group {
         let _ = kill_process_group(group, Signal::KILL);

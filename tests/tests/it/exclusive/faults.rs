@@ -109,6 +109,14 @@ impl Stage {
             }
         }
         let runs = std::fs::read_to_string(self.program.path("runs")).unwrap().lines().count();
+        // The last guard may have been killed before it told anybody of its command.
+        let beats = async || {
+            let size = || std::fs::metadata(self.program.path("beats")).unwrap().len();
+            let before = size();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            (size() == before).then_some(())
+        };
+        eventually("nothing of the job is left", PATIENCE, beats).await;
         let known = "SELECT count(*) FROM outbox_job_run WHERE name = 'ward'";
         assert!(usize::try_from(self.outbox.number(known).await).unwrap() >= runs);
     }
