@@ -161,8 +161,8 @@ impl Alert {
             }
             Self::NoPoller { nobody_for } => fields["nobody_for_s"] = json!(nobody_for.as_secs()),
             Self::JobLate { jobs } => {
-                fields["jobs"] =
-                    jobs.iter().map(|job| json!({ "name": job.name, "started_at": job.started_at })).collect()
+                let jobs = jobs.iter().map(|job| json!({ "name": job.name, "started_at": job.started_at }));
+                fields["jobs"] = jobs.collect();
             }
             Self::PollerAgain | Self::Test => {}
         }
