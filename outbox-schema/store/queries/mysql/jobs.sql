@@ -1,7 +1,7 @@
 -- name: begin
--- A run has begun.
+-- A run has begun. One without a period leaves the last one as it is.
 UPDATE outbox_job
-SET period_from = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?2 * 1000 MICROSECOND,
+SET period_from = COALESCE(TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?2 * 1000 MICROSECOND, period_from),
     held_until = TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?3 * 1000 MICROSECOND,
     due_within_ms = ?4, crashed = crashed + ?5
 WHERE name = ?1

@@ -1,7 +1,7 @@
 -- name: begin
--- A run has begun.
+-- A run has begun. One without a period leaves the last one as it is.
 UPDATE outbox_job
-SET period_from = timestamptz '1970-01-01 00:00:00+00' + $2::bigint * interval '1 millisecond',
+SET period_from = coalesce(timestamptz '1970-01-01 00:00:00+00' + $2::bigint * interval '1 millisecond', period_from),
     held_until = timestamptz '1970-01-01 00:00:00+00' + $3::bigint * interval '1 millisecond',
     due_within_ms = $4, crashed = crashed + $5
 WHERE name = $1

@@ -1,7 +1,7 @@
 -- name: begin
--- A run has begun.
+-- A run has begun. One without a period leaves the last one as it is.
 UPDATE outbox_job
-SET period_from = ?2,
+SET period_from = coalesce(?2, period_from),
     held_until = ?3,
     due_within_ms = ?4, crashed = crashed + ?5
 WHERE name = ?1

@@ -102,6 +102,14 @@ impl Stage {
         text.lines().filter_map(|line| line.parse().ok()).map(is_late).filter(|late| *late).count()
     }
 
+    /// Waits until the history says that this run lost its seat. The next run may have taken it for crashed before.
+    async fn is_lost(&self, run: Run) {
+        let lost =
+            format!("SELECT count(*) FROM outbox_job_run WHERE token = {} AND ended_because = 'lost'", run.token);
+        let is = async || (self.outbox.number(&lost).await == 1).then_some(());
+        eventually("the run that lost its seat has ended", PATIENCE, is).await;
+    }
+
     async fn end(self) {
         for child in &self.contenders {
             if let Some(id) = child.id() {
@@ -203,8 +211,7 @@ async fn a_redis_that_falls_silent_or_forgets_ends_the_command_in_time() {
     redis.thaw();
     let next = stage.next().await;
     assert!(next.token > run.token && stage.overlaps() == 0);
-    let lost = format!("SELECT count(*) FROM outbox_job_run WHERE token = {} AND ended_because = 'lost'", run.token);
-    assert_eq!(stage.outbox.number(&lost).await, 1);
+    stage.is_lost(run).await;
 
     // Who holds the seat learns of it by the next renewal. Until then two may run, and only the newest may write.
     tokio::time::sleep(TTL / 3).await;
@@ -214,9 +221,7 @@ async fn a_redis_that_falls_silent_or_forgets_ends_the_command_in_time() {
     let refused = stage.outbox.try_sql(&fence(next)).await.unwrap_err().to_string();
     assert!(refused.contains("a later run of the job ward has begun"), "{refused}");
     stage.outbox.sql(&fence(newest)).await;
-    let lost = format!("SELECT count(*) FROM outbox_job_run WHERE token = {} AND ended_because = 'lost'", next.token);
-    eventually("the overtaken run is ended", PATIENCE, async || (stage.outbox.number(&lost).await == 1).then_some(()))
-        .await;
+    stage.is_lost(next).await;
     stage.end().await;
 }
 
@@ -250,9 +255,7 @@ async fn a_seat_that_is_released_by_hand_goes_to_another_and_a_session_keeps_its
     assert!(released.contains("the seat of ward is free"), "{released}");
     let next = stage.next().await;
     assert!(next.token > run.token);
-    let lost = format!("SELECT count(*) FROM outbox_job_run WHERE token = {} AND ended_because = 'lost'", run.token);
-    let ended = async || (stage.outbox.number(&lost).await == 1).then_some(());
-    eventually("the run that lost its seat is ended", PATIENCE, ended).await;
+    stage.is_lost(run).await;
     assert_eq!(stage.outbox.number("SELECT count(*) FROM outbox_audit WHERE action = 'release'").await, 1);
     stage.end().await;
 

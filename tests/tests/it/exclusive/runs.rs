@@ -109,6 +109,7 @@ async fn a_period_has_one_start_and_what_holds_the_next_away_does() {
         let mut ran = 0;
         for _ in 0..3 {
             ran += i32::from(!runs(&program, &["--per", "1day"], "daily", "echo it").await.done().is_empty());
+            assert_eq!(runs(&program, &[], "daily", "echo by hand").await.done(), "by hand\n");
         }
         // A day may have passed between two of them.
         assert!((1..=2).contains(&ran), "{ran} starts");
