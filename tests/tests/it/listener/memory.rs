@@ -13,8 +13,8 @@ use crate::program::{PATIENCE, Program};
 /// `dispatch.max_bytes`, in MiB.
 const MAX_BYTES: usize = 8;
 
-/// What a poller may take beside the bodies in flight, in MiB.
-const ROOM: usize = 100;
+/// What a poller may take beside the bodies in flight and the pages of its program, in MiB.
+const ROOM: usize = 64;
 
 /// Bodies of 1 MB: more together than a poller may take.
 const LARGE: usize = 120;
@@ -66,9 +66,13 @@ async fn insert(outbox: &Outbox, receiver: &Receiver, messages: usize, bytes: us
     }
 }
 
-/// The most memory that a process has had at one time, in KiB.
+/// The most memory that a process has had at one time, in KiB, but for the pages of its program: those of a debug build are half of
+/// it, and the system takes them back when it needs them.
 pub(crate) fn peak_memory(process: Pid) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    peak.trim().trim_end_matches(" kB").parse().unwrap()
+    let of = |name: &str| -> usize {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    of("VmHWM:") - of("RssFile:")
 }
