@@ -24,6 +24,9 @@ const ONE: u32 = 1;
 /// In the environment of a keeper: the process that guards the command. The rest of its command line is the same.
 const KEEPER_OF: &str = "OUTBOX_KEEPER_OF";
 
+/// The most characters that the history keeps of a command.
+const LONGEST_COMMAND: usize = 255;
+
 /// The longest name of a job.
 const LONGEST_NAME: usize = 64;
 
@@ -51,7 +54,7 @@ pub(super) struct ExclusiveArgs {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     timeout: Option<Duration>,
     /// Run it again so long after its end, until this process is asked to stop: where there is no cron.
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, conflicts_with = "wait")]
     every: Option<Duration>,
     /// How long the seat stays where this process dies: what a crash costs.
     #[arg(long, default_value = "10s", value_parser = humantime::parse_duration)]
@@ -66,7 +69,7 @@ pub(super) struct ExclusiveArgs {
     #[arg(long, value_name = "CODE", default_value_t = 0)]
     skip_status: u8,
     /// Keep so many of the last bytes that the command writes, in the history. It then writes through pipes.
-    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=65_536))]
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=65_535))]
     tail: u32,
     /// The job: letters, digits, dots, dashes and underscores.
     #[arg(value_parser = name)]
@@ -182,7 +185,7 @@ async fn keeper(mut config: Config, guard: u32, args: ExclusiveArgs) -> anyhow::
     Ok(Keeper {
         job: args.name,
         // Arguments may be secrets.
-        command: program.unwrap_or_default().to_string_lossy().into_owned(),
+        command: program.unwrap_or_default().to_string_lossy().chars().take(LONGEST_COMMAND).collect(),
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         guard,
         wait: args.wait,

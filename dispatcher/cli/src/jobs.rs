@@ -31,7 +31,8 @@ pub(super) enum JobsCommand {
     Pause(ChangeArgs),
     /// Let its runs begin again. Audited.
     Resume(ChangeArgs),
-    /// Take the seat from whoever has it: that run is ended by the next renewal, and another may begin. Audited.
+    /// Take the seat from whoever has it, so that another may begin at once. By its next renewal that run is told to end, and has
+    /// --kill-after. Audited.
     Release(ChangeArgs),
 }
 
@@ -229,7 +230,7 @@ fn said(action: JobAction, done: &JobDone) -> String {
         (JobAction::Resume, Some(_)) => format!("{name} goes on"),
         (JobAction::Resume, None) => format!("{name} was not paused"),
         (JobAction::Release, Some(_)) => {
-            format!("the seat of {name} is free; its holder ends the run by its next renewal")
+            format!("the seat of {name} is free; its holder is told by the next renewal, and has --kill-after to end")
         }
         (JobAction::Release, None) => format!("nobody has the seat of {name}"),
     }

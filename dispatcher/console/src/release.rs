@@ -37,10 +37,9 @@ pub async fn release_job(
         let job = outbox.jobs().await?.into_iter().find(|job| job.name == name);
         return Ok(job.map(|job| JobDone { audit_id: None, job }));
     };
-    let Some(done) = outbox.change_job(name, JobAction::Release, author).await? else { return Ok(None) };
     let holder = Holder::of(held.holder);
     if !lease.release(&seat, &holder).await? {
         return Err(ReleaseError::NotOurs(holder.to_string()));
     }
-    Ok(Some(done))
+    Ok(outbox.change_job(name, JobAction::Release, author).await?)
 }

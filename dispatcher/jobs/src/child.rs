@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
@@ -16,14 +18,14 @@ use tokio::task::JoinSet;
 /// How often a command that was killed is looked for.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// How long what was read last is waited for, once the command has ended: something that it left behind may hold the pipe.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long what a command wrote last may take to be passed on, once nothing of it is left.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// The names of a command's environment.
-pub(crate) const JOB: &str = "OUTBOX_JOB";
-pub(crate) const RUN: &str = "OUTBOX_JOB_RUN";
-pub(crate) const TOKEN: &str = "OUTBOX_JOB_TOKEN";
-pub(crate) const LAST_SUCCESS: &str = "OUTBOX_JOB_LAST_SUCCESS";
+/// How long what was killed is waited for without a word.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// In the environment of a command: who holds its seat, which no other run has.
+pub(crate) const HOLDER: &str = "OUTBOX_JOB_HOLDER";
 
 /// The last bytes that a command wrote.
 type Tail = Arc<Mutex<Vec<u8>>>;
@@ -93,6 +95,12 @@ impl Running {
         Ok(Self { child, group, tail, copies })
     }
 
+    /// Tells the command to end. What was stopped hears nothing else before it goes on.
+    pub(crate) fn tell(&self, signal: Signal) {
+        self.signal(signal);
+        self.signal(Signal::CONT);
+    }
+
     /// Waits for the end of the command itself.
     ///
     /// # Cancel safety
@@ -107,40 +115,60 @@ impl Running {
         let _ = kill_process_group(self.group, signal);
     }
 
+    /// Takes the exits of what the command has left to this process.
+    pub(crate) fn reap(&self, strangers: &[Pid]) {
+        orphans(strangers).into_iter().filter(|orphan| *orphan != self.group).for_each(reap);
+    }
+
     /// Kills what the command left behind, and waits until nothing is.
-    pub(crate) async fn leave_nothing(mut self, status: ExitStatus, keeper: Option<u32>) -> Exit {
+    pub(crate) async fn leave_nothing(mut self, status: ExitStatus, keep: usize, strangers: &[Pid]) -> Exit {
+        let (began, mut warned) = (Instant::now(), false);
         loop {
-            self.signal(Signal::KILL);
-            let orphans = orphans(keeper);
+            let group_is_gone = kill_process_group(self.group, Signal::KILL) == Err(Errno::SRCH);
+            let orphans = orphans(strangers);
             for orphan in &orphans {
                 let _ = kill_process(*orphan, Signal::KILL);
                 reap(*orphan);
             }
-            if orphans.is_empty() && kill_process_group(self.group, Signal::KILL).is_err() {
+            if orphans.is_empty() && group_is_gone {
                 break;
+            }
+            if !warned && began.elapsed() > PATIENCE {
+                warned = true;
+                tracing::warn!(
+                    group = self.group.as_raw_nonzero(),
+                    "job.not_killed: something of the command cannot be killed, and is waited for"
+                );
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
         let copied = async { while self.copies.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(LAST_WORDS, copied).await;
         let tail = match self.tail {
-            Some(tail) => Some(String::from_utf8_lossy(&tail.lock().await).into_owned()),
+            Some(tail) => Some(last_of(&String::from_utf8_lossy(&tail.lock().await), keep)),
             None => None,
         };
         Exit { code: status.code(), signal: status.signal(), tail }
     }
 }
 
-/// Kills what is left of a run whose guard is dead: its group, where that is known, and all processes that have the run in their
-/// environment, which only Linux shows. The guard may have died before it told of the group, even before the command was there.
-pub(crate) async fn kill_without_guard(group: Option<Pid>, job: &str, run: i64) {
+/// The last so many bytes of a text, as every database takes it.
+fn last_of(text: &str, keep: usize) -> String {
+    let text = text.replace('\0', "\u{fffd}");
+    let from = (text.len().saturating_sub(keep)..=text.len()).find(|at| text.is_char_boundary(*at));
+    text[from.unwrap_or_default()..].to_owned()
+}
+
+/// Kills what is left of a run whose guard ends nothing any more: its group, where that is known, and all processes that have the
+/// holder in their environment, which only Linux shows. The guard may have died before it told of the group.
+pub(crate) async fn kill_without_guard(group: Option<Pid>, holder: &str) {
     const LOOKS: usize = 20;
     let mut found_none = 0;
     while found_none < LOOKS {
         if let Some(group) = group {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        let left = of_run(job, run);
+        let left = of_holder(holder);
         found_none = if left.is_empty() { found_none + 1 } else { 0 };
         for process in left {
             let _ = kill_process(process, Signal::KILL);
@@ -149,25 +177,22 @@ pub(crate) async fn kill_without_guard(group: Option<Pid>, job: &str, run: i64) 
     }
 }
 
-/// The processes that have this run in their environment, and live.
+/// The processes that have this holder in their environment, and live.
 #[cfg(target_os = "linux")]
-fn of_run(job: &str, run: i64) -> Vec<Pid> {
-    let has = |environment: &[u8], name: &str, value: &str| {
-        let wanted = format!("{name}={value}");
+fn of_holder(holder: &str) -> Vec<Pid> {
+    let wanted = format!("{HOLDER}={holder}");
+    // That of a zombie is empty.
+    let has = |process: &Path| {
+        let environment = std::fs::read(process.join("environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
     };
-    let is_of_run = |process: &std::path::Path| {
-        // That of a zombie is empty.
-        let environment = std::fs::read(process.join("environ")).unwrap_or_default();
-        has(&environment, JOB, job) && has(&environment, RUN, &run.to_string())
-    };
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let of_run = processes.flatten().filter(|process| is_of_run(&process.path()));
-    of_run.filter_map(|process| Pid::from_raw(process.file_name().to_str()?.parse().ok()?)).collect()
+    let found = processes.flatten().filter(|process| has(&process.path()));
+    found.filter_map(|process| Pid::from_raw(process.file_name().to_str()?.parse().ok()?)).collect()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn of_run(_: &str, _: i64) -> Vec<Pid> {
+fn of_holder(_: &str) -> Vec<Pid> {
     Vec::new()
 }
 
@@ -176,18 +201,18 @@ fn reap(orphan: Pid) {
     let _ = rustix::process::waitpid(Some(orphan), rustix::process::WaitOptions::NOHANG);
 }
 
-/// The children of this process but for the keeper: what a command left behind, in whatever group.
+/// The children of this process but for these.
 #[cfg(target_os = "linux")]
-fn orphans(keeper: Option<u32>) -> Vec<Pid> {
+pub(crate) fn orphans(strangers: &[Pid]) -> Vec<Pid> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let children = tasks.flatten().filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
     let children: Vec<_> = children.collect();
     let ids = children.iter().flat_map(|ids| ids.split_whitespace()).filter_map(|id| id.parse::<i32>().ok());
-    ids.filter(|id| keeper.is_none_or(|keeper| keeper.cast_signed() != *id)).filter_map(Pid::from_raw).collect()
+    ids.filter_map(Pid::from_raw).filter(|id| !strangers.contains(id)).collect()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn orphans(_: Option<u32>) -> Vec<Pid> {
+pub(crate) fn orphans(_: &[Pid]) -> Vec<Pid> {
     Vec::new()
 }
 
@@ -202,5 +227,19 @@ async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin,
         tail.extend_from_slice(&some[..read]);
         let over = tail.len().saturating_sub(keep);
         tail.drain(..over);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_a_text_fits_and_has_no_zero() {
+        assert_eq!(last_of("abc", 2), "bc");
+        assert_eq!(last_of("aéé", 3), "é");
+        assert_eq!(last_of("a\0", 8), "a\u{fffd}");
+        assert!(last_of(&"\0".repeat(10), 10).len() <= 10);
+        assert_eq!(last_of("", 5), "");
     }
 }

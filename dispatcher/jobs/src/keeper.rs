@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use outbox_config::campaign_interval;
 use outbox_dispatcher::term::clock::{Clock, Moment};
-use outbox_dispatcher::term::trust::{Renewal, Trust, call_limit, trusted_until};
+use outbox_dispatcher::term::trust::{Renewal, Trust, call_limit, trust_margin, trusted_until};
 use outbox_store::jobs::{JobRun, JobStart, JobStore, NotYet, RunEnd, RunEnded, Started};
 use outbox_store::{Holder, Seat, StoreError};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Pid;
 use tokio::io::{Stdin, Stdout};
+use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
 use crate::child::kill_without_guard;
@@ -79,6 +80,13 @@ enum Campaign {
 
 /// Holds the seat for one run, or for one after the other, and tells the guard by standard output. It ends with the guard.
 pub async fn keep(keeper: Keeper) {
+    // Whoever stops a whole group of processes, as systemd does, means the guard, and this process ends with it.
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()] {
+        let _ = signal(kind);
+    }
+    for kind in [SignalKind::user_defined1(), SignalKind::user_defined2()] {
+        let _ = signal(kind);
+    }
     let seat = Seat::Job(keeper.job.as_str().into());
     let lines = Lines { to_guard: tokio::io::stdout(), from_guard: Hears::new(tokio::io::stdin()), stops: false };
     Keeping { keeper, seat, lines, instance: Uuid::new_v4().simple().to_string()[..12].to_owned() }.all_runs().await;
@@ -116,12 +124,13 @@ impl Keeping {
                     ran = true;
                     self.one_run(held).await;
                 }
-                Campaign::Skipped if self.keeper.every.is_none() || self.lines.stops => break Over::Skipped,
-                Campaign::Failed if self.keeper.every.is_none() || self.lines.stops => break Over::Failed,
-                Campaign::Skipped | Campaign::Failed => self.rest(AGAIN).await,
+                Campaign::Skipped => break Over::Skipped,
+                Campaign::Failed => break Over::Failed,
             }
-            if self.keeper.every.is_none() || self.lines.stops {
-                break Over::Done;
+            match self.keeper.every {
+                // Also where the end of the run could not be written.
+                Some(every) if !self.lines.stops => self.rest(every).await,
+                Some(_) | None => break Over::Done,
             }
         };
         let over = if ran { Over::Done } else { over };
@@ -196,6 +205,12 @@ impl Keeping {
                 return self.failed("the lease store did not answer");
             }
         }
+        // Whether somebody has asked for an end meanwhile.
+        clock.within(Duration::ZERO, self.lines.stopped()).await;
+        if self.lines.stops {
+            self.give_up(&holder).await;
+            return (Campaign::Skipped, Duration::ZERO);
+        }
         self.begin(holder, trusted_until(asked, ttl)).await
     }
 
@@ -238,7 +253,8 @@ impl Keeping {
 
     /// Until when the seat is trusted, where enough of that is left to run anything.
     async fn still_held(&self, holder: &Holder, trusted: Moment) -> Option<Moment> {
-        if trusted.since(self.clock().now()) > self.keeper.kill_after * 2 {
+        // Enough for the command to begin, and for a renewal.
+        if trusted.since(self.clock().now()) > self.keeper.kill_after + call_limit(self.keeper.trust.ttl) {
             return Some(trusted);
         }
         match self.keeper.trust.renew(&self.seat, holder).await {
@@ -261,7 +277,8 @@ impl Keeping {
 
     /// How often the seat is renewed: three times before the command is told to end.
     fn pause(&self) -> Duration {
-        let trusted = trusted_until(Moment::at(Duration::ZERO), self.keeper.trust.ttl).since_boot();
+        let ttl = self.keeper.trust.ttl;
+        let trusted = ttl.saturating_sub(trust_margin(ttl));
         (trusted.saturating_sub(self.keeper.kill_after) / 3).max(Duration::from_millis(50))
     }
 
@@ -270,9 +287,11 @@ impl Keeping {
         let Held { run, holder, mut trusted } = held;
         let last_success = run.last_success_ms.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
         let last_success = last_success.map(|at| at.to_string());
-        let start = ToGuard::Start { run: run.id, token: run.token, last_success, until_ms: millis(trusted) };
+        let until_ms = millis(trusted);
+        let start = ToGuard::Start { token: run.token, holder: holder.to_string(), last_success, until_ms };
         tell(&mut self.lines.to_guard, &start).await;
-        let (clock, mut group, mut renews, mut lost) = (self.clock(), None, self.pause(), false);
+        let (clock, mut group, mut lost) = (self.clock(), None, false);
+        let mut renewed_at = clock.now().after(self.pause());
         let ended = loop {
             tokio::select! {
                 told = self.lines.from_guard.next::<ToKeeper>() => match told {
@@ -283,21 +302,21 @@ impl Keeping {
                     }
                     None => {
                         // The guard is gone, and nobody else ends the command.
-                        kill_without_guard(group, &self.keeper.job, run.id).await;
+                        kill_without_guard(group, holder.as_str()).await;
                         self.lines.stops = true;
                         break (RunEnd::Crashed, None, None, None);
                     }
                 },
-                () = clock.sleep(renews), if !lost => {
+                () = clock.sleep_until(renewed_at), if !lost => {
                     match self.keeper.trust.renew(&self.seat, &holder).await {
                         Renewal::Trusted(until) => {
                             trusted = until;
-                            renews = self.pause();
+                            renewed_at = clock.now().after(self.pause());
                             tell(&mut self.lines.to_guard, &ToGuard::Trust { until_ms: millis(until) }).await;
                             lost = !self.goes_on(&run).await;
                         }
                         Renewal::Lost => lost = true,
-                        Renewal::Unknown => renews = self.pause() / 4,
+                        Renewal::Unknown => renewed_at = clock.now().after(self.pause() / 4),
                     }
                     if lost {
                         tracing::warn!(job = self.keeper.job, token = run.token, "job.seat_lost");
@@ -306,13 +325,14 @@ impl Keeping {
                 }
                 // The guard does it at the same time, unless somebody has stopped it.
                 () = clock.sleep_until(trusted), if group.is_some() && self.keeper.on_loss == OnLoss::Stop => {
-                    kill(group.take());
+                    kill_without_guard(group.take(), holder.as_str()).await;
                 }
             }
         };
         let (because, exit_code, signal, tail) = ended;
         self.write_end(&run, because, exit_code, signal, tail).await;
         self.give_up(&holder).await;
+        tell(&mut self.lines.to_guard, &ToGuard::Written).await;
     }
 
     /// Whether the database knows of no end of this run. One that does not answer is no reason to end it.
@@ -331,7 +351,7 @@ impl Keeping {
         tail: Option<String>,
     ) {
         let rest = self.keeper.every;
-        let ended = RunEnded { because, exit_code, signal, tail, rest };
+        let mut ended = RunEnded { because, exit_code, signal, tail, rest };
         let clock = self.clock();
         let writing = async {
             loop {
@@ -339,7 +359,10 @@ impl Keeping {
                     Ok(()) => return,
                     Err(error @ StoreError::Refused { .. }) => {
                         tracing::error!(job = self.keeper.job, %error, "job.end_not_written");
-                        return;
+                        // It may be the text that is refused.
+                        if ended.tail.take().is_none() {
+                            return;
+                        }
                     }
                     Err(_) => clock.sleep(AGAIN).await,
                 }
@@ -352,12 +375,5 @@ impl Keeping {
                 "job.end_not_written: the next run takes it for crashed"
             );
         }
-    }
-}
-
-/// Ends a command whose guard stands still. What has left its group goes on.
-fn kill(group: Option<Pid>) {
-    if let Some(group) = group {
-        let _ = kill_process_group(group, Signal::KILL);
     }
 }

@@ -13,11 +13,13 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 #[serde(tag = "tell", rename_all = "snake_case")]
 pub(crate) enum ToGuard {
     /// The seat is this process's until then: run the command.
-    Start { run: i64, token: i64, last_success: Option<String>, until_ms: u64 },
+    Start { token: i64, holder: String, last_success: Option<String>, until_ms: u64 },
     /// The seat is trusted until then.
     Trust { until_ms: u64 },
     /// The seat is another's.
     Lost,
+    /// The end of the run is written, or given up.
+    Written,
     /// No run comes, or none any more.
     Over(Over),
 }
@@ -92,7 +94,7 @@ impl<R: AsyncRead + Unpin> Hears<R> {
         Self(BufReader::new(from).lines())
     }
 
-    /// What the other side says next. None once it is gone.
+    /// What the other side says next. None once it is gone, or says what nobody understands.
     ///
     /// # Cancel safety
     /// Safe: a line that was begun is kept.
@@ -121,7 +123,7 @@ mod tests {
     async fn what_is_told_is_heard_and_the_end_too() {
         let (mut here, there) = tokio::io::duplex(1_024);
         let told = [
-            ToGuard::Start { run: 1, token: 7, last_success: None, until_ms: 12 },
+            ToGuard::Start { token: 7, holder: "a.1".to_owned(), last_success: None, until_ms: 12 },
             ToGuard::Trust { until_ms: 13 },
             ToGuard::Lost,
             ToGuard::Over(Over::Skipped),

@@ -198,7 +198,7 @@ impl Name {
             }
             Self::Alerts => "Alerts that this process posted to the webhook of alerts.url, or could not post.",
             Self::JobRunning => "1 for each job of which a run goes on, else 0.",
-            Self::JobLate => "1 for each job that is late, else 0: no run has begun for twice its --per or --every.",
+            Self::JobLate => "1 for each job that is late, else 0: it has not run for twice its --per or --every.",
             Self::JobLastSuccess => "When a run of the job last succeeded, in seconds since 1970.",
             Self::JobLastDuration => "How long the last run of the job took.",
             Self::JobRuns => "Runs of the job, by how they ended. Of the first hundred jobs by name, as all of these.",

@@ -49,7 +49,7 @@ pub struct JobEntry {
     pub skips: i64,
     /// A run should begin at least so often (`--per`, `--every`).
     pub due_within_ms: Option<i64>,
-    /// Whether none has begun for twice as long.
+    /// Whether it has not run for twice as long.
     pub late: bool,
     /// Since when it is paused.
     pub paused_at: Option<String>,

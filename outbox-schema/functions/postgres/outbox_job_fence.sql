@@ -13,7 +13,7 @@ BEGIN
         DECLARE
             newest CONSTANT bigint := (SELECT t.token FROM %1$I.outbox_job_token t WHERE t.name = p_name FOR SHARE);
         BEGIN
-            IF newest IS NULL THEN
+            IF newest IS NULL OR newest = 0 THEN
                 RAISE EXCEPTION 'outbox_job_fence: no run of a job of the name %% has begun', p_name
                     USING ERRCODE = 'object_not_in_prerequisite_state';
             ELSIF newest IS DISTINCT FROM p_token THEN

@@ -83,7 +83,7 @@ BEGIN
         RELEASE SAVEPOINT outbox_job_fence;
     END;
     SET newest = (SELECT t.token FROM outbox_job_token t WHERE t.name = p_name LOCK IN SHARE MODE);
-    IF newest IS NULL THEN
+    IF newest IS NULL OR newest = 0 THEN
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'outbox_job_fence: no run of a job of this name has begun';
     ELSEIF newest <> COALESCE(p_token, 0) THEN
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT =

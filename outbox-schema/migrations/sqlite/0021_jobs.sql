@@ -73,7 +73,7 @@ CREATE VIEW outbox_job_fence AS SELECT name, token FROM outbox_job_token WHERE F
 CREATE TRIGGER outbox_job_fenced INSTEAD OF INSERT ON outbox_job_fence
 BEGIN
     SELECT RAISE(ABORT, 'outbox_job_fence: no run of a job of this name has begun')
-    WHERE NOT EXISTS (SELECT 1 FROM outbox_job_token WHERE name = NEW.name);
+    WHERE NOT EXISTS (SELECT 1 FROM outbox_job_token WHERE name = NEW.name AND token > 0);
     SELECT RAISE(ABORT, 'outbox_job_fence: a later run of this job has begun, so this one may write no more')
     WHERE (SELECT token FROM outbox_job_token WHERE name = NEW.name) IS NOT NEW.token;
 END;

@@ -25,7 +25,7 @@ pub(super) enum Alert {
     NoPoller { nobody_for: Duration },
     /// A replica polls again.
     PollerAgain,
-    /// Jobs of which no run has begun for too long.
+    /// Jobs that have not run for too long.
     JobLate { jobs: Vec<JobEntry> },
     /// A person wants to see that it arrives.
     Test,

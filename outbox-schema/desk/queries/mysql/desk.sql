@@ -514,7 +514,8 @@ SELECT r.token, r.holder, r.host, r.pid, r.command,
 FROM outbox_job_run r WHERE r.name = ?1 AND r.token < ?2 ORDER BY r.token DESC LIMIT ?3
 
 -- name: jobs
--- The jobs that have run somewhere, or the one of this name, each with its last run. One is late where it begins too seldom by far.
+-- The jobs that have run somewhere, or the one of this name, each with its last run. One is late where too long ago
+-- a run ended, or was last known to go on.
 SELECT j.name,
        CASE WHEN r.id IS NOT NULL AND r.ended_because IS NULL THEN 'running' WHEN j.paused_at IS NOT NULL THEN 'paused'
             WHEN r.id IS NULL THEN 'never' WHEN r.ended_because = 'finished' THEN 'completed' ELSE 'failed' END AS state,
@@ -526,7 +527,7 @@ SELECT j.name,
        r.ended_because, r.exit_code, r.`signal`,
        CONCAT(LEFT(DATE_FORMAT(j.last_success_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS last_success_at,
        j.skips, j.due_within_ms,
-       j.paused_at IS NULL AND COALESCE(TIMESTAMPDIFF(MICROSECOND, COALESCE(r.started_at, j.created_at), UTC_TIMESTAMP(3)) DIV 1000 > 2 * j.due_within_ms, FALSE) AS late,
+       j.paused_at IS NULL AND COALESCE(TIMESTAMPDIFF(MICROSECOND, COALESCE(r.ended_at, r.seen_at, j.created_at), UTC_TIMESTAMP(3)) DIV 1000 > 2 * j.due_within_ms, FALSE) AS late,
        CONCAT(LEFT(DATE_FORMAT(j.paused_at, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') AS paused_at, j.paused_by,
        j.finished, j.failed, j.timed_out, j.lost, j.stopped, j.crashed
 FROM outbox_job j

@@ -512,7 +512,8 @@ SELECT r.token, r.holder, r.host, r.pid, r.command,
 FROM outbox_job_run r WHERE r.name = $1 AND r.token < $2 ORDER BY r.token DESC LIMIT $3
 
 -- name: jobs
--- The jobs that have run somewhere, or the one of this name, each with its last run. One is late where it begins too seldom by far.
+-- The jobs that have run somewhere, or the one of this name, each with its last run. One is late where too long ago
+-- a run ended, or was last known to go on.
 SELECT j.name,
        CASE WHEN r.id IS NOT NULL AND r.ended_because IS NULL THEN 'running' WHEN j.paused_at IS NOT NULL THEN 'paused'
             WHEN r.id IS NULL THEN 'never' WHEN r.ended_because = 'finished' THEN 'completed' ELSE 'failed' END AS state,
@@ -524,7 +525,7 @@ SELECT j.name,
        r.ended_because, r.exit_code, r.signal,
        coalesce(to_char(j.last_success_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(j.last_success_at) #>> '{}') AS last_success_at,
        j.skips, j.due_within_ms,
-       j.paused_at IS NULL AND COALESCE((extract(epoch FROM clock_timestamp() - coalesce(r.started_at, j.created_at)) * 1000)::bigint > 2 * j.due_within_ms, FALSE) AS late,
+       j.paused_at IS NULL AND COALESCE((extract(epoch FROM clock_timestamp() - coalesce(r.ended_at, r.seen_at, j.created_at)) * 1000)::bigint > 2 * j.due_within_ms, FALSE) AS late,
        coalesce(to_char(j.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), to_json(j.paused_at) #>> '{}') AS paused_at, j.paused_by,
        j.finished, j.failed, j.timed_out, j.lost, j.stopped, j.crashed
 FROM outbox_job j

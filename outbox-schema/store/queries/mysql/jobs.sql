@@ -20,8 +20,8 @@ WHERE id = ?1 AND (ended_because IS NULL OR ended_because = 'crashed')
 -- name: ended
 -- What the end of a run leaves for the next: when it may begin (--every), when the last one succeeded, and how many ended so.
 UPDATE outbox_job
-SET held_until = GREATEST(COALESCE(held_until, TIMESTAMP'1970-01-01 00:00:00'),
-                          TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?2 * 1000 MICROSECOND),
+SET held_until = COALESCE(GREATEST(COALESCE(held_until, TIMESTAMP'1970-01-01 00:00:00'),
+                                   TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ?2 * 1000 MICROSECOND), held_until),
     last_success_at = CASE WHEN ?3 = 'finished' THEN UTC_TIMESTAMP(3) ELSE last_success_at END,
     finished = finished + (?3 = 'finished'), failed = failed + (?3 = 'failed'), timed_out = timed_out + (?3 = 'timed_out'),
     lost = lost + (?3 = 'lost'), stopped = stopped + (?3 = 'stopped'), crashed = crashed + (?3 = 'crashed')
@@ -60,7 +60,7 @@ INSERT INTO outbox_job_run (name, token, holder, host, pid, command, started_at,
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3))
 
 -- name: seen
--- A run goes on, and its token is the newest.
+-- A run goes on, and no later one has taken it for crashed.
 UPDATE outbox_job_run SET seen_at = UTC_TIMESTAMP(3) WHERE id = ?1 AND ended_because IS NULL
 
 -- name: skipped

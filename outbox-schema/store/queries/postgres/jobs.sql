@@ -57,7 +57,7 @@ INSERT INTO outbox_job_run (name, token, holder, host, pid, command, started_at,
 VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp(), clock_timestamp()) RETURNING id
 
 -- name: seen
--- A run goes on, and its token is the newest.
+-- A run goes on, and no later one has taken it for crashed.
 UPDATE outbox_job_run SET seen_at = clock_timestamp() WHERE id = $1 AND ended_because IS NULL
 
 -- name: skipped

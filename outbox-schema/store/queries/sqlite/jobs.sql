@@ -21,7 +21,7 @@ WHERE id = ?1 AND (ended_because IS NULL OR ended_because = 'crashed')
 -- name: ended
 -- What the end of a run leaves for the next: when it may begin (--every), when the last one succeeded, and how many ended so.
 UPDATE outbox_job
-SET held_until = max(COALESCE(held_until, CAST(round(unixepoch('subsec') * 1000) AS INTEGER)), ?2),
+SET held_until = COALESCE(max(COALESCE(held_until, ?2), ?2), held_until),
     last_success_at = CASE WHEN ?3 = 'finished' THEN CAST(round(unixepoch('subsec') * 1000) AS INTEGER) ELSE last_success_at END,
     finished = finished + (?3 = 'finished'), failed = failed + (?3 = 'failed'), timed_out = timed_out + (?3 = 'timed_out'),
     lost = lost + (?3 = 'lost'), stopped = stopped + (?3 = 'stopped'), crashed = crashed + (?3 = 'crashed')
@@ -57,7 +57,7 @@ INSERT INTO outbox_job_run (name, token, holder, host, pid, command, started_at,
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, CAST(round(unixepoch('subsec') * 1000) AS INTEGER), CAST(round(unixepoch('subsec') * 1000) AS INTEGER)) RETURNING id
 
 -- name: seen
--- A run goes on, and its token is the newest.
+-- A run goes on, and no later one has taken it for crashed.
 UPDATE outbox_job_run SET seen_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) WHERE id = ?1 AND ended_because IS NULL
 
 -- name: skipped

@@ -122,8 +122,8 @@ impl JobStore for Database {
         let values = [run.id.into(), because, code(ended.exit_code), code(ended.signal), ended.tail.as_deref().into()];
         if connection.changed(&END, &values).await.map_err(failed(doing))? > 0 {
             let now_ms = connection.now_us().await.map_err(failed(doing))? / 1_000;
-            let rests_until = now_ms + ended.rest.map_or(0, millis_i64);
-            let values = [job.into(), rests_until.into(), because];
+            let rests_until = Value::Number(ended.rest.map(|rest| now_ms + millis_i64(rest)));
+            let values = [job.into(), rests_until, because];
             connection.changed(&ENDED, &values).await.map_err(failed(doing))?;
         }
         transaction.commit().await.map_err(failed(doing))

@@ -77,20 +77,6 @@ impl Stage {
         run
     }
 
-    /// The process that keeps the seat of a run.
-    fn keeper(run: Run) -> Pid {
-        let guard = run.guard.as_raw_nonzero();
-        let children = |task: &str| std::fs::read_to_string(format!("{task}/children")).unwrap_or_default();
-        let tasks = std::fs::read_dir(format!("/proc/{guard}/task")).unwrap();
-        let children: String = tasks.map(|task| children(task.unwrap().path().to_str().unwrap())).collect();
-        let is_keeper = |id: &&str| {
-            let command = std::fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
-            command.contains("exclusive")
-        };
-        let keeper = children.split_whitespace().find(is_keeper).expect("a guard has a keeper");
-        Pid::from_raw(keeper.parse().unwrap()).unwrap()
-    }
-
     /// How often a run said that it goes on after a later one had begun.
     fn overlaps(&self) -> usize {
         let text = std::fs::read_to_string(self.program.path("beats")).unwrap();
@@ -130,6 +116,20 @@ impl Stage {
     }
 }
 
+/// The process that keeps the seat of a run which this one guards.
+pub(super) fn keeper_of(guard: Pid) -> Pid {
+    let guard = guard.as_raw_nonzero();
+    let children = |task: &str| std::fs::read_to_string(format!("{task}/children")).unwrap_or_default();
+    let tasks = std::fs::read_dir(format!("/proc/{guard}/task")).unwrap();
+    let children: String = tasks.map(|task| children(task.unwrap().path().to_str().unwrap())).collect();
+    let is_keeper = |id: &&str| {
+        let command = std::fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        command.contains("exclusive")
+    };
+    let keeper = children.split_whitespace().find(is_keeper).expect("a guard has a keeper");
+    Pid::from_raw(keeper.parse().unwrap()).unwrap()
+}
+
 async fn postgres() -> Outbox {
     Outbox::open(servers::postgres().await.database().await).await
 }
@@ -145,7 +145,7 @@ async fn strike(mut stage: Stage, struck: Struck, signal: Signal) -> Vec<Duratio
         let run = stage.next().await;
         let process = match struck {
             Struck::Guard => run.guard,
-            Struck::Keeper => Stage::keeper(run),
+            Struck::Keeper => keeper_of(run.guard),
         };
         // Its seat has been renewed once.
         tokio::time::sleep(TTL / 3).await;

@@ -4,8 +4,10 @@ use std::time::{Duration, Instant};
 
 use outbox_tests::eventually;
 use rustix::process::{Pid, Signal, kill_process};
+use sqlx::{Connection as _, PgConnection};
 use tokio::process::Child;
 
+use super::faults::keeper_of;
 use crate::outboxes::{self, Outbox};
 use crate::program::{PATIENCE, Program, Ran};
 
@@ -171,6 +173,55 @@ async fn signals_reach_the_command_and_a_stop_is_one() {
         assert_eq!(waits.wait().await.unwrap().code(), Some(128 + 2));
         send(&first, Signal::TERM);
         assert_eq!(first.wait().await.unwrap().code(), Some(128 + 15));
+    }
+}
+
+#[tokio::test]
+async fn a_stop_that_comes_while_a_run_is_begun_starts_nothing() {
+    let outbox = Outbox::open(outbox_tests::servers::postgres().await.database().await).await;
+    outbox.database.migrate("default").await.unwrap();
+    let program = program(&outbox);
+    assert_eq!(runs(&program, &[], "begun", "exit 0").await.code, Some(0));
+    // A transaction of that run keeps the next one from beginning.
+    let mut own = PgConnection::connect(&outbox.test.url).await.unwrap();
+    sqlx::raw_sql("BEGIN; SELECT outbox_job_fence('begun', 1)").execute(&mut own).await.unwrap();
+    let mut child = program.command(&["exclusive", "begun", "--", "/bin/sh", "-c", "echo on > said"]).spawn().unwrap();
+    let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN
+                 (SELECT pid FROM pg_stat_activity WHERE datname = current_database())";
+    eventually("the run waits", PATIENCE, async || (outbox.number(waits).await > 0).then_some(())).await;
+    send(&child, Signal::TERM);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    sqlx::raw_sql("COMMIT").execute(&mut own).await.unwrap();
+    assert_eq!(child.wait().await.unwrap().code(), Some(128 + 15));
+    assert!(!program.path("said").exists(), "it ran");
+}
+
+/// As systemd does.
+#[tokio::test]
+async fn a_stop_of_all_processes_at_once_lets_the_command_end_itself() {
+    for outbox in outboxes::each().await {
+        let program = program(&outbox);
+        let script = "trap 'sleep 0.2; exit 3' TERM; while :; do sleep 0.01; done";
+        let mut child = started(&program, &[], "all", script).await;
+        let guard = Pid::from_raw(child.id().unwrap().cast_signed()).unwrap();
+        kill_process(keeper_of(guard), Signal::TERM).unwrap();
+        kill_process(guard, Signal::TERM).unwrap();
+        assert_eq!(child.wait().await.unwrap().code(), Some(3));
+        assert_eq!(ends(&outbox, "all").await, ["stopped"]);
+    }
+}
+
+#[tokio::test]
+async fn whatever_a_command_writes_its_end_is_kept() {
+    for outbox in outboxes::each().await {
+        let program = program(&outbox);
+        let script = "head -c 70000 /dev/zero; head -c 70000 /dev/zero | tr '\\0' '\\377'";
+        let options = ["exclusive", "--tail", "65535", "odd", "--", "/bin/sh", "-c", script];
+        let written = program.command(&options).output().await.unwrap();
+        assert_eq!((written.status.code(), written.stdout.len()), (Some(0), 140_000));
+        assert_eq!(ends(&outbox, "odd").await, ["finished"]);
+        let kept = "SELECT count(*) FROM outbox_job_run WHERE name = 'odd' AND tail IS NOT NULL";
+        assert_eq!(outbox.number(kept).await, 1);
     }
 }
 

@@ -180,7 +180,7 @@ async fn a_run_of_which_nobody_told_the_end_has_crashed_once_another_begins_and_
 }
 
 #[tokio::test]
-async fn a_job_is_late_once_none_has_begun_for_twice_its_period_unless_it_is_paused() {
+async fn a_job_is_late_once_it_has_not_run_for_twice_its_period_unless_it_is_paused() {
     for outbox in outboxes::each().await {
         outbox.database.know_job(JOB).await.unwrap();
         let due = try_begin(&outbox, |start| JobStart { due_within: Some(HOUR), ..start }).await;
@@ -192,7 +192,7 @@ async fn a_job_is_late_once_none_has_begun_for_twice_its_period_unless_it_is_pau
             Dialect::Sqlite => format!("CAST(unixepoch('subsec') * 1000 AS INTEGER) - {minutes} * 60000"),
         };
         for (minutes, late) in [(119, false), (121, true)] {
-            outbox.sql(&format!("UPDATE outbox_job_run SET started_at = {}", ago(minutes))).await;
+            outbox.sql(&format!("UPDATE outbox_job_run SET ended_at = {}", ago(minutes))).await;
             assert_eq!(entry(&outbox).await.late, late, "{minutes} minutes ago");
         }
         change(&outbox, JobAction::Pause).await;
