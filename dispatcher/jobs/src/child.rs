@@ -39,7 +39,7 @@ pub(crate) struct Running {
     copies: JoinSet<()>,
 }
 
-/// How a command ended.
+/// The end of a command: its exit code or signal, and the last that it wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Exit {
     pub(crate) code: Option<i32>,

@@ -20,9 +20,9 @@ use crate::{FAILED, LOST, TIMED_OUT};
 /// What becomes of a command whose seat is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnLoss {
-    /// It is ended.
+    /// The command is ended.
     Stop,
-    /// It goes on. Only the fence keeps what it writes from being written twice.
+    /// The command goes on. Only the fence keeps what it writes from being written twice.
     GoOn,
 }
 
@@ -47,13 +47,13 @@ pub struct Guard {
 
 /// A signal that is passed on.
 #[derive(Debug, Clone, Copy)]
-struct PassedOn {
+pub(crate) struct PassedOn {
     signal: Signal,
     /// Whether it asks for an end.
     asks: bool,
 }
 
-const PASSED_ON: [PassedOn; 6] = [
+pub(crate) const PASSED_ON: [PassedOn; 6] = [
     PassedOn { signal: Signal::TERM, asks: true },
     PassedOn { signal: Signal::INT, asks: true },
     PassedOn { signal: Signal::HUP, asks: true },
@@ -61,6 +61,12 @@ const PASSED_ON: [PassedOn; 6] = [
     PassedOn { signal: Signal::USR1, asks: false },
     PassedOn { signal: Signal::USR2, asks: false },
 ];
+
+impl PassedOn {
+    pub(crate) fn kind(self) -> SignalKind {
+        SignalKind::from_raw(self.signal.as_raw())
+    }
+}
 
 /// How often the exits of what a command left to the guard are taken.
 const REAPED_EVERY: Duration = Duration::from_secs(1);
@@ -106,11 +112,10 @@ fn signals() -> io::Result<mpsc::Receiver<PassedOn>> {
     drop(signal(SignalKind::child())?);
     let ignored = ignored();
     for passed_on in PASSED_ON {
-        let number = passed_on.signal.as_raw();
-        if ignored & (1 << (number - 1)) != 0 {
+        if ignored & (1 << (passed_on.signal.as_raw() - 1)) != 0 {
             continue;
         }
-        let mut comes = signal(SignalKind::from_raw(number))?;
+        let mut comes = signal(passed_on.kind())?;
         let tells = tells.clone();
         tokio::spawn(async move { while comes.recv().await.is_some() && tells.send(passed_on).await.is_ok() {} });
     }
@@ -186,6 +191,14 @@ enum Step {
     Kill,
 }
 
+/// Waits until a moment has come. None: it never does.
+async fn come(clock: &dyn Clock, moment: Option<Moment>) {
+    match moment {
+        Some(moment) => clock.sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
 fn earlier(moment: Moment, by: Duration) -> Moment {
     Moment::at(moment.since_boot().saturating_sub(by))
 }
@@ -194,12 +207,6 @@ impl Watch {
     async fn until_over(mut self) -> u8 {
         loop {
             let (clock, patient_until) = (self.clock.clone(), self.patient_until);
-            let impatient = async {
-                match patient_until {
-                    Some(until) => clock.sleep_until(until).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 told = self.hears.next::<ToGuard>() => match told {
                     Some(ToGuard::Start { token, holder, last_success, until_ms }) => {
@@ -217,7 +224,7 @@ impl Watch {
                     self.patient_until.get_or_insert(self.clock.now().after(LAST_WORDS));
                     tell(&mut self.to_keeper, &ToKeeper::Stop).await;
                 },
-                () = impatient => {
+                () = come(&*clock, patient_until) => {
                     tracing::error!(job = self.guard.job, "job.keeper_silent: it is killed; the history may lack the end of the run");
                     let _ = self.keeper.kill().await;
                     return self.left_alone();
@@ -308,12 +315,6 @@ impl Watch {
         let status = loop {
             let next = ending.next();
             let clock = self.clock.clone();
-            let wait = async {
-                match next {
-                    Some((at, _)) => clock.sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
             // What the keeper has said comes before what is to be done: this process may have stood still.
             tokio::select! {
                 biased;
@@ -336,7 +337,7 @@ impl Watch {
                         }
                     }
                 },
-                () = wait => match next {
+                () = come(&*clock, next.map(|(at, _)| at)) => match next {
                     Some((_, Step::Tell(because))) => {
                         running.tell(Signal::TERM);
                         ending.tell(because, self.clock.now());

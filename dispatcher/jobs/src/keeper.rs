@@ -10,11 +10,11 @@ use outbox_store::jobs::{JobRun, JobStart, JobStore, NotYet, RunEnd, RunEnded, S
 use outbox_store::{Holder, Seat, StoreError};
 use rustix::process::Pid;
 use tokio::io::{Stdin, Stdout};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::signal;
 use uuid::Uuid;
 
 use crate::child::kill_without_guard;
-use crate::guard::OnLoss;
+use crate::guard::{OnLoss, PASSED_ON};
 use crate::pipe::{Hears, Over, ToGuard, ToKeeper, millis, tell};
 
 /// How long the end of a run is tried to be written.
@@ -58,7 +58,7 @@ pub struct Keeper {
     pub kill_after: Duration,
     /// What becomes of a command whose seat is lost.
     pub on_loss: OnLoss,
-    /// How the seat is held.
+    /// The lease of the seat, and how long it is believed.
     pub trust: Trust,
     /// Where the history is.
     pub store: Arc<dyn JobStore>,
@@ -71,7 +71,7 @@ struct Held {
     trusted: Moment,
 }
 
-/// What a campaign came to.
+/// The outcome of a campaign for a run.
 enum Campaign {
     Begun(Held),
     Skipped,
@@ -81,11 +81,8 @@ enum Campaign {
 /// Holds the seat for one run, or for one after the other, and tells the guard by standard output. It ends with the guard.
 pub async fn keep(keeper: Keeper) {
     // Whoever stops a whole group of processes, as systemd does, means the guard, and this process ends with it.
-    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()] {
-        let _ = signal(kind);
-    }
-    for kind in [SignalKind::user_defined1(), SignalKind::user_defined2()] {
-        let _ = signal(kind);
+    for passed_on in PASSED_ON {
+        let _ = signal(passed_on.kind());
     }
     let seat = Seat::Job(keeper.job.as_str().into());
     let lines = Lines { to_guard: tokio::io::stdout(), from_guard: Hears::new(tokio::io::stdin()), stops: false };
@@ -217,11 +214,6 @@ impl Keeping {
     /// Begins a run with the seat that this holder has.
     async fn begin(&mut self, holder: Holder, trusted: Moment) -> (Campaign, Duration) {
         let keeper = &self.keeper;
-        let due_within = match (keeper.per, keeper.every) {
-            (None, every) => every,
-            (per, None) => per,
-            (Some(per), Some(every)) => Some(per.max(every)),
-        };
         let start = JobStart {
             job: &keeper.job,
             holder: &holder,
@@ -230,14 +222,14 @@ impl Keeping {
             command: &keeper.command,
             per: keeper.per,
             at_least: keeper.at_least,
-            due_within,
+            due_within: keeper.per.max(keeper.every),
         };
         let refused = match keeper.trust.clock.within(keeper.trust.ttl, keeper.store.begin_run(&start)).await {
             Some(Ok(Started::Run(run))) => {
                 if let Some(trusted) = self.still_held(&holder, trusted).await {
                     return (Campaign::Begun(Held { run, holder, trusted }), Duration::ZERO);
                 }
-                self.write_end(&run, RunEnd::Lost, None, None, None).await;
+                self.write_end(&run, self.ended(RunEnd::Lost)).await;
                 self.failed("the seat was lost before the run began")
             }
             Some(Ok(Started::Paused)) => (Campaign::Skipped, AGAIN),
@@ -298,13 +290,13 @@ impl Keeping {
                     Some(ToKeeper::Runs { group: its }) => group = Pid::from_raw(its),
                     Some(ToKeeper::Stop) => self.lines.stops = true,
                     Some(ToKeeper::Ended { because, exit_code, signal, tail }) => {
-                        break (because.in_history(exit_code), exit_code, signal, tail);
+                        break RunEnded { exit_code, signal, tail, ..self.ended(because.in_history(exit_code)) };
                     }
                     None => {
                         // The guard is gone, and nobody else ends the command.
                         kill_without_guard(group, holder.as_str()).await;
                         self.lines.stops = true;
-                        break (RunEnd::Crashed, None, None, None);
+                        break self.ended(RunEnd::Crashed);
                     }
                 },
                 () = clock.sleep_until(renewed_at), if !lost => {
@@ -329,8 +321,7 @@ impl Keeping {
                 }
             }
         };
-        let (because, exit_code, signal, tail) = ended;
-        self.write_end(&run, because, exit_code, signal, tail).await;
+        self.write_end(&run, ended).await;
         self.give_up(&holder).await;
         tell(&mut self.lines.to_guard, &ToGuard::Written).await;
     }
@@ -341,17 +332,13 @@ impl Keeping {
         !matches!(seen, Some(Ok(false)))
     }
 
+    /// The end of a run of whose command nothing is known.
+    fn ended(&self, because: RunEnd) -> RunEnded {
+        RunEnded { because, exit_code: None, signal: None, tail: None, rest: self.keeper.every }
+    }
+
     /// Writes the end of a run. One that cannot be written is taken for crashed by the next run.
-    async fn write_end(
-        &self,
-        run: &JobRun,
-        because: RunEnd,
-        exit_code: Option<i32>,
-        signal: Option<i32>,
-        tail: Option<String>,
-    ) {
-        let rest = self.keeper.every;
-        let mut ended = RunEnded { because, exit_code, signal, tail, rest };
+    async fn write_end(&self, run: &JobRun, mut ended: RunEnded) {
         let clock = self.clock();
         let writing = async {
             loop {

@@ -24,7 +24,7 @@ pub(crate) enum ToGuard {
     Over(Over),
 }
 
-/// How it ended.
+/// The end of what the keeper does: no run comes any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub(crate) enum Over {

@@ -53,7 +53,7 @@ pub enum Name {
     Alerts,
     /// Whether a run of a job goes on.
     JobRunning,
-    /// Whether no run of a job has begun for too long.
+    /// Whether a job has not run for too long.
     JobLate,
     /// When a run of a job last succeeded.
     JobLastSuccess,

@@ -11,7 +11,7 @@ use outbox_store::{Holder, Seat};
 
 use crate::term::clock::{Clock, Moment};
 
-/// How leases are renewed.
+/// A way to renew leases: the store, the clock, and the time to live.
 #[derive(Debug, Clone)]
 pub struct Trust {
     /// The lease store.

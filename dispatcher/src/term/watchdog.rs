@@ -14,7 +14,7 @@ use crate::term::trust::{Renewal, Trust};
 /// Renews one lease. Each term has a watchdog of its own.
 #[derive(Debug, Clone)]
 pub struct Watchdog {
-    /// How the lease is renewed.
+    /// The way to renew the lease.
     pub trust: Trust,
     /// What this process knows of the copies of the database: a renewal brings what other replicas saw.
     pub lineages: Arc<Lineages>,

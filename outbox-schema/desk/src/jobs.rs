@@ -35,7 +35,7 @@ pub struct JobEntry {
     pub seen_at: Option<String>,
     /// When it ended.
     pub ended_at: Option<String>,
-    /// How long it took.
+    /// The duration of the run.
     pub took_ms: Option<i64>,
     /// Why it ended: `finished`, `failed`, `timed_out`, `lost`, `stopped` or `crashed`.
     pub ended_because: Option<String>,
@@ -112,7 +112,7 @@ pub struct JobRunEntry {
     pub seen_at: String,
     /// When it ended.
     pub ended_at: Option<String>,
-    /// How long it took.
+    /// The duration of the run.
     pub took_ms: Option<i64>,
     /// Why it ended: `finished`, `failed`, `timed_out`, `lost`, `stopped` or `crashed`. None: it goes on.
     pub ended_because: Option<String>,
