@@ -146,6 +146,14 @@ pub(super) type Post = (State<PageState>, RequestContext, Sent);
 #[serde(deny_unknown_fields)]
 pub(super) struct NoFields {}
 
+/// What a form of a list sends that does something to what has a name.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Named<A> {
+    pub(super) name: String,
+    pub(super) action: A,
+}
+
 /// An address without fields. One with any is refused: whoever filtered a page that has no filter would believe
 /// that it shows what they asked for.
 pub(super) struct Plain;

@@ -153,6 +153,19 @@ impl RequestContext {
         html! { input type="hidden" name=(TOKEN_FIELD) value=(self.form_token); }
     }
 
+    /// A button that does something to what has a name: the form of a list.
+    pub(super) fn act(&self, path: &str, name: &str, action: &str, word: &str) -> Markup {
+        html! {
+            form method="post" action=(path) {
+                (self.token())
+                input type="hidden" name="name" value=(name);
+                input type="hidden" name="action" value=(action);
+                input type="hidden" name="by" value=(self.session.name);
+                button type="submit" aria-label={ (word) " " (visible(name)) } { (word) }
+            }
+        }
+    }
+
     /// The fields of a change: who makes it, and why. `sent` is what the form had before, where it is shown again.
     pub(super) fn author_fields(&self, why_is_needed: bool, sent: &Fields) -> Markup {
         html! {

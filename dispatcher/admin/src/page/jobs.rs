@@ -5,9 +5,8 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{Desk, JobAction, JobEntry, JobRunEntry};
-use serde::Deserialize;
 
-use super::fields::{AUTHOR, Asked, Get, NoFields, Plain, Sent};
+use super::fields::{AUTHOR, Asked, Get, Named, NoFields, Plain, Sent};
 use super::frame::Content;
 use super::instead::Instead;
 use super::parts::{
@@ -17,14 +16,6 @@ use super::request_context::RequestContext;
 use super::tables::{PAGE, Row, Shape};
 use super::{PageState, paths};
 use crate::api::{Problem, jobs as api};
-
-/// What a form of the list sends.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Named {
-    name: String,
-    action: JobAction,
-}
 
 pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let NoFields {} = context.understood("Jobs", &html! {}, asked.read())?;
@@ -71,19 +62,11 @@ fn button(context: &RequestContext, entry: &JobEntry) -> Markup {
         Some(_) => (JobAction::Resume, "Resume"),
         None => (JobAction::Pause, "Pause"),
     };
-    html! {
-        form method="post" action=(paths::JOBS) {
-            (context.token())
-            input type="hidden" name="name" value=(entry.name);
-            input type="hidden" name="action" value=(action.as_str());
-            input type="hidden" name="by" value=(context.session.name);
-            button type="submit" aria-label={ (word) " " (text(&entry.name)) } { (word) }
-        }
-    }
+    context.act(paths::JOBS, &entry.name, action.as_str(), word)
 }
 
 pub(super) async fn change(State(page_state): State<PageState>, Sent(sent): Sent) -> Result<Response, Problem> {
-    let Named { name, action } = sent.among(&AUTHOR, false).read()?;
+    let Named::<JobAction> { name, action } = sent.among(&AUTHOR, false).read()?;
     let Json(_) = api::change(&page_state.api_state, &name, sent.author(), action).await?;
     Ok(lead_to(paths::JOBS))
 }

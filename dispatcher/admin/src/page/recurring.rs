@@ -5,9 +5,8 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{Desk, RecurringAction, RecurringEntry};
-use serde::Deserialize;
 
-use super::fields::{AUTHOR, Asked, Get, NoFields, Sent};
+use super::fields::{AUTHOR, Asked, Get, Named, NoFields, Sent};
 use super::frame::Content;
 use super::instead::Instead;
 use super::parts::{Tone, empty, lead_to, state, table, text, time_if};
@@ -15,14 +14,6 @@ use super::request_context::RequestContext;
 use super::tables::{Row, Shape};
 use super::{PageState, paths};
 use crate::api::{Problem, recurring as api};
-
-/// What a form of the list sends.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Named {
-    name: String,
-    action: RecurringAction,
-}
 
 pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let NoFields {} = context.understood("Recurring", &html! {}, asked.read())?;
@@ -60,29 +51,17 @@ fn standing(entry: &RecurringEntry) -> Markup {
 }
 
 fn changes(context: &RequestContext, entry: &RecurringEntry) -> Markup {
-    let paused = entry.paused_at.is_some();
+    let act = |action: RecurringAction, word| context.act(paths::RECURRING, &entry.name, action.as_str(), word);
     html! {
-        @if paused { (button(context, entry, RecurringAction::Resume, "Resume")) } @else {
-            (button(context, entry, RecurringAction::Pause, "Pause"))
+        @if entry.paused_at.is_some() { (act(RecurringAction::Resume, "Resume")) } @else {
+            (act(RecurringAction::Pause, "Pause"))
         }
-        @if entry.asked_at.is_none() { (button(context, entry, RecurringAction::Fire, "Fire")) }
-    }
-}
-
-fn button(context: &RequestContext, entry: &RecurringEntry, action: RecurringAction, word: &str) -> Markup {
-    html! {
-        form method="post" action=(paths::RECURRING) {
-            (context.token())
-            input type="hidden" name="name" value=(entry.name);
-            input type="hidden" name="action" value=(action.as_str());
-            input type="hidden" name="by" value=(context.session.name);
-            button type="submit" aria-label={ (word) " " (text(&entry.name)) } { (word) }
-        }
+        @if entry.asked_at.is_none() { (act(RecurringAction::Fire, "Fire")) }
     }
 }
 
 pub(super) async fn change(State(page_state): State<PageState>, Sent(sent): Sent) -> Result<Response, Problem> {
-    let Named { name, action } = sent.among(&AUTHOR, false).read()?;
+    let Named::<RecurringAction> { name, action } = sent.among(&AUTHOR, false).read()?;
     let Json(_) = api::change(&page_state.api_state, &name, sent.author(), action).await?;
     Ok(lead_to(paths::RECURRING))
 }
