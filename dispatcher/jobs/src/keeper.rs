@@ -176,9 +176,6 @@ impl Keeping {
     async fn attempt(&mut self, left: Duration) -> (Campaign, Duration) {
         let ttl = self.keeper.trust.ttl;
         let holder = Holder::new(&self.instance, &Uuid::new_v4().simple().to_string()[..8]);
-        if let Err(error) = self.keeper.store.know_job(&self.keeper.job).await {
-            return self.failed(&error.to_string());
-        }
         let (clock, lease) = (self.clock(), self.keeper.trust.lease.clone());
         let asked = clock.now();
         match clock.within(call_limit(ttl), lease.acquire(&self.seat, &holder, ttl)).await {
@@ -224,7 +221,11 @@ impl Keeping {
             at_least: keeper.at_least,
             due_within: keeper.per.max(keeper.every),
         };
-        let refused = match keeper.trust.clock.within(keeper.trust.ttl, keeper.store.begin_run(&start)).await {
+        let beginning = async {
+            keeper.store.know_job(&keeper.job).await?;
+            keeper.store.begin_run(&start).await
+        };
+        let refused = match keeper.trust.clock.within(keeper.trust.ttl, beginning).await {
             Some(Ok(Started::Run(run))) => {
                 if let Some(trusted) = self.still_held(&holder, trusted).await {
                     return (Campaign::Begun(Held { run, holder, trusted }), Duration::ZERO);

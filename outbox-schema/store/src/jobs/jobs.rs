@@ -117,7 +117,7 @@ pub struct RunEnded {
 /// Keeps jobs. [`Database`](crate::Database) does it for each of the three dialects.
 #[async_trait]
 pub trait JobStore: Send + Sync + fmt::Debug {
-    /// Has the database know a job, before anybody asks for its seat.
+    /// Has the database know a job, before a run of it begins.
     ///
     /// # Cancel safety
     /// Safe: it can be repeated.
