@@ -12,6 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 
 /// The path at which access tokens are given to whoever asks, for FCM channels. It is not logged.
 pub const ACCESS_TOKENS: &str = "/token";
@@ -84,6 +85,8 @@ impl Request {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
+    /// Whether answers wait. It changes under the lock of the state.
+    held: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
@@ -121,7 +124,7 @@ impl Receiver {
             open: 0,
             most_open: 0,
         };
-        let shared = Arc::new(Shared { state: Mutex::new(state) });
+        let shared = Arc::new(Shared { state: Mutex::new(state), held: watch::Sender::new(false) });
         runtime.spawn(listen(listener, shared.clone()));
         Self { address, shared, runtime: Some(runtime) }
     }
@@ -139,6 +142,16 @@ impl Receiver {
     /// Takes so long to answer from now on.
     pub fn set_latency(&self, latency: Duration) {
         self.shared.state().latency = latency;
+    }
+
+    /// Answers nothing until `release`: every request that is open now stays open.
+    pub fn hold(&self) {
+        self.shared.hold(true);
+    }
+
+    /// Answers what was held.
+    pub fn release(&self) {
+        self.shared.hold(false);
     }
 
     /// Behaves like this to requests of `path` (without its query) from now on.
@@ -223,10 +236,25 @@ impl Shared {
         (state.requests.len() - 1, manner, state.latency)
     }
 
-    fn leave(&self, place: usize) {
-        let mut state = self.state();
-        state.open -= 1;
-        state.requests[place].left = Some(Instant::now());
+    fn hold(&self, held: bool) {
+        let _state = self.state();
+        self.held.send_replace(held);
+    }
+
+    /// Waits until answers are not held; the request is open until then.
+    async fn leave(&self, place: usize) {
+        let mut held = self.held.subscribe();
+        loop {
+            {
+                let mut state = self.state();
+                if !*held.borrow_and_update() {
+                    state.open -= 1;
+                    state.requests[place].left = Some(Instant::now());
+                    return;
+                }
+            }
+            held.changed().await.expect("it is as old as this");
+        }
     }
 }
 
@@ -275,7 +303,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             }
             Manner::Trickle(part) => {
                 // The status line is the answer.
-                shared.leave(place);
+                shared.leave(place).await;
                 return trickle(&mut stream, part).await;
             }
             Manner::Drop => None,
@@ -285,7 +313,7 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             }
         };
         // Before the answer is out: what its sender does upon it comes later by any clock.
-        shared.leave(place);
+        shared.leave(place).await;
         match status {
             Some(status) if answer(&mut stream, status, &headers, "").await => {}
             Some(_) | None => return,

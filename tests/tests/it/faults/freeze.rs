@@ -11,11 +11,6 @@ use rustix::process::Signal;
 
 use super::{IN_FLIGHT, MEASURED, postgres_and_redis};
 
-const LATENCY: Duration = Duration::from_millis(50);
-
-/// So slow that a frozen poller's requests are all answered while it sleeps.
-const SLOW: Duration = Duration::from_millis(800);
-
 /// Longer than it takes another to take over, or else nothing that a sleeper hears is in time.
 const TIMEOUT: Duration = Duration::from_secs(4);
 
@@ -27,14 +22,14 @@ async fn a_poller_frozen_for_longer_than_its_lease_starts_no_send_when_it_wakes(
                 Run::begin(postgres_and_redis(in_flight).await, |settings| Settings { timeout: TIMEOUT, ..settings })
                     .await;
             for nth in 0..MEASURED {
-                run.stage.receiver.set_latency(SLOW);
                 let poller = run.poller_at_work().await;
-                // With every slot on the wire, none of its messages is between its gate and its socket.
+                // With every slot on the wire and no answer, none of its messages is between its gate and its socket.
+                run.stage.receiver.hold();
                 let full = async || (run.stage.receiver.open() == run.in_flight()).then_some(());
                 eventually("every slot is on the wire", PATIENCE, full).await;
                 run.strikes(&poller);
                 run.fleet.signal(poller.place, Signal::STOP);
-                run.stage.receiver.set_latency(LATENCY);
+                run.stage.receiver.release();
                 run.taken_over_in_time(figures).await;
                 // In turn before what it sent is settled, so that its marks land, and after, so that they are fenced.
                 if nth % 2 == 1 {
