@@ -11,7 +11,7 @@ use crate::wiring;
 const SECRET: &str = "hunterGATHERER";
 
 /// Settings with a secret in their text, in place of `@@`.
-const TEXTS: [&str; 18] = [
+const TEXTS: [&str; 19] = [
     "[database]\nurl = \"postgres://app:@@@db/shop\"",
     "[database]\nurl = \"postgres://db/shop?user=app&password=@@\"",
     "[database]\nurl = \"mysql://app:@@@db/shop\"",
@@ -20,6 +20,7 @@ const TEXTS: [&str; 18] = [
     "[lease]\nurl = \"redis+cluster://:@@@one,two\"",
     "[lease]\nurl = \"redis+sentinel://one/shop?sentinel_password=@@\"",
     "[admin]\ntoken = \"@@\"",
+    "[admin]\nretry_token = \"@@\"",
     "[admin]\nread_token = \"@@\"",
     "[admin]\nmetrics_token = \"@@\"",
     "[alerts]\nurl = \"https://hooks.example/@@\"",

@@ -86,6 +86,7 @@ struct Setup {
     database: Arc<Database>,
     readiness: Arc<Causes>,
     token: Option<&'static str>,
+    retry_token: Option<&'static str>,
     read_token: Option<&'static str>,
     metrics_token: Option<&'static str>,
 }
@@ -135,7 +136,7 @@ async fn api_state() -> ApiState {
 }
 
 fn tokens(operate: Option<&str>, read: Option<&str>) -> Reloadable<Tokens> {
-    Reloadable::new(Tokens { operate: operate.map(Arc::from), read: read.map(Arc::from), metrics: None })
+    Reloadable::new(Tokens { operate: operate.map(Arc::from), read: read.map(Arc::from), ..Tokens::default() })
 }
 
 fn loopback() -> SocketAddr {
@@ -146,9 +147,9 @@ impl Setup {
     async fn start(&self) -> Running {
         // The client insists on a TLS provider, though nothing here is TLS.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let [operate, read, metrics] =
-            [self.token, self.read_token, self.metrics_token].map(|token| token.map(Arc::from));
-        let tokens = Reloadable::new(Tokens { operate, read, metrics });
+        let [operate, retry, read, metrics] =
+            [self.token, self.retry_token, self.read_token, self.metrics_token].map(|token| token.map(Arc::from));
+        let tokens = Reloadable::new(Tokens { operate, retry, read, metrics, operators: None });
         let listener = Listener::bind(loopback(), tokens).await.unwrap();
         let address = listener.address();
         let stop = CancellationToken::new();
@@ -215,6 +216,37 @@ async fn a_token_that_reads_changes_nothing() {
         // No body: let through, and not understood.
         let asked = running.request(Method::POST, &path, Some(&operates)).await;
         assert_eq!(asked.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_retries_sends_again_and_changes_nothing_else() {
+    let setup = Setup { token: Some(TOKEN), retry_token: Some("again"), ..Setup::default() };
+    let running = setup.start().await;
+    let ask = async |path: &str| running.request(Method::POST, &format!("/api/v1/{path}"), Some("Bearer again")).await;
+    assert_eq!(running.request(Method::GET, "/metrics", Some("Bearer again")).await.status(), StatusCode::OK);
+    let again = ["messages/1/retry", "messages/1/redrive", "messages/retry", "messages/replay", "dead-letters/redrive"];
+    for path in again.into_iter().chain(["operations/1/stop"]) {
+        // No body: let through, and not understood.
+        assert_eq!(ask(path).await.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{path}");
+    }
+    let others = ["messages/1/cancel", "messages/cancel", "messages/1/edit", "dead-letters/edit", "dead-letters/purge"];
+    let pauses = ["destinations/http/pause", "recurring/daily/fire", "jobs/nightly/release", "invalid-targets/clear"];
+    for path in others.into_iter().chain(pauses).chain(["redrives/1/undo", "prune", "wake"]) {
+        let refused = ask(path).await;
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{path}");
+        assert!(refused.text().await.unwrap().contains("you may retry, redrive and replay"), "{path}");
+    }
+    for (action, allowed) in [("redrive", true), ("retry", true), ("replay", true), ("purge", false), ("cancel", false)]
+    {
+        let selection =
+            if matches!(action, "redrive" | "purge") { r#"{"ids":[1]}"# } else { r#"{"filter":{"channel":"http"}}"# };
+        let body = format!(r#"{{"action":"{action}","selection":{selection},"author":{{"by":"ada","why":"test"}}}}"#);
+        let request = running.client.post(format!("http://{}/api/v1/changes", running.address)).body(body);
+        let request = request.header(CLIENT_HEADER, "1").header("authorization", "Bearer again");
+        let answer = request.header("content-type", "application/json").send().await.unwrap();
+        let (status, text) = (answer.status(), answer.text().await.unwrap());
+        assert_eq!(status != StatusCode::FORBIDDEN, allowed, "{action}: {status} {text}");
     }
 }
 

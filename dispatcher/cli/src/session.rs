@@ -91,8 +91,7 @@ impl OutboxAccess {
             let configured = configured(config, &database).await;
             return Ok(Self::Database(database, configured));
         };
-        let token = config.admin.token.as_ref().or(config.admin.read_token.as_ref());
-        let replica = Replica::new(url, token.map(SecretText::expose))?;
+        let replica = Replica::new(url, config.admin.for_requests().map(SecretText::expose))?;
         if replica.sends_token_in_the_open() {
             text::warning("the token crosses the network unencrypted: put TLS before the replica and say https");
         }
@@ -106,8 +105,7 @@ impl OutboxAccess {
             let configured = configured(config, &database).await;
             return Ok(Self::Database(database, configured));
         };
-        let token = config.admin.token.as_ref().or(config.admin.read_token.as_ref());
-        Ok(Self::Replica(Replica::new(url, token.map(SecretText::expose))?))
+        Ok(Self::Replica(Replica::new(url, config.admin.for_requests().map(SecretText::expose))?))
     }
 
     pub(super) fn desk(&self) -> Arc<dyn Desk> {

@@ -83,7 +83,7 @@ impl Key {
         matches!(
             parts.as_slice(),
             [CHANNELS | RECURRING | "retry" | "retention" | "alerts", ..]
-                | ["admin", "token" | "read_token" | "metrics_token" | "read_payloads"]
+                | ["admin", "token" | "retry_token" | "read_token" | "metrics_token" | "read_payloads" | "operators"]
         )
     }
 

@@ -124,6 +124,8 @@ pub struct AdminConfig {
     pub instance: Option<String>,
     /// The token of clients that may ask and change.
     pub token: Option<SecretText>,
+    /// The token of clients that may ask, and send again what is there.
+    pub retry_token: Option<SecretText>,
     /// The token of clients that may ask.
     pub read_token: Option<SecretText>,
     /// The token of clients that may read the metrics. With any token, every request but those for health and readiness
@@ -133,6 +135,15 @@ pub struct AdminConfig {
     pub read_payloads: bool,
     /// The header by which a proxy names the person at the page.
     pub user_header: Option<HeaderName>,
+    /// The people who operate, as the proxy names them. All others may retry at most. None: everybody.
+    pub operators: Vec<String>,
+}
+
+impl AdminConfig {
+    /// The token of a command that asks a replica: the one that allows the most.
+    pub fn for_requests(&self) -> Option<&SecretText> {
+        [&self.token, &self.retry_token, &self.read_token].into_iter().flatten().next()
+    }
 }
 
 /// The settings of `[telemetry]`.

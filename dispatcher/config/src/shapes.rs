@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use outbox_adapters::shape::{Shape, Shapes, Text, words};
+use outbox_adapters::shape::{Item, Shape, Shapes, Text, words};
 use outbox_adapters::{BASE_URL, HEADER_NAME, REDIS_URL, base_url, check_redis_url};
 use outbox_schema::{channel_name, plain_name};
 use outbox_store::{DeliveryRecord, Durability, InDoubtPolicy, OnDeadOrdered, environment};
@@ -54,10 +54,15 @@ pub(super) const SECTIONS: &[(&str, Shapes)] = &[
             ("listen", Shape::Text(Text::new("an IP address and a port, such as \"127.0.0.1:8640\"", address).told())),
             ("instance", Shape::Text(Text::new(INSTANCE, instance).or_none())),
             ("token", Shape::Token),
+            ("retry_token", Shape::Token),
             ("read_token", Shape::Token),
             ("metrics_token", Shape::Token),
             ("read_payloads", Shape::Flag),
             ("user_header", HEADER_NAME),
+            (
+                "operators",
+                Shape::List { allowed: "a list of names as the proxy writes them", item: Item::Text(person) },
+            ),
         ],
     ),
     (
@@ -199,6 +204,10 @@ fn instance(name: &str) -> Result<(), String> {
         ..=255 if !name.contains(char::is_control) => Ok(()),
         _ => Err(String::new()),
     }
+}
+
+fn person(name: &str) -> Result<(), String> {
+    if name.trim().is_empty() { Err(String::new()) } else { instance(name) }
 }
 
 fn otlp_endpoint(url: &str) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use futures_util::future::BoxFuture;
 use outbox_desk::{Action, Author, Change, Desk, MessageGroup, Preview};
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use super::followed::{Wish, answer};
 use super::problem::{Kind, checked};
 use super::requests::{Authored, ByClient, MessageCountBody, UndoBody};
 use super::{Answer, ApiState, PREFIX, Problem};
+use crate::access::Role;
 
 /// Reads a request to one of the paths.
 type Read = fn(Request) -> BoxFuture<'static, Result<ChangeBody, Problem>>;
@@ -189,10 +190,10 @@ async fn read_undo(request: Request) -> Result<ChangeBody, Problem> {
     Ok(ChangeBody::Undo(UndoBody { operation, author }))
 }
 
-/// The paths of the changes.
-pub(super) fn paths() -> Router<ApiState> {
-    let router = Router::new().route("/changes", post(change));
-    ROUTES.iter().fold(router, |router, route| router.route(route.path, asked(route.read)))
+/// The paths of the changes that need this role.
+pub(super) fn paths(role: Role) -> Router<ApiState> {
+    let its = ROUTES.iter().filter(|route| Role::of(route.action) == role);
+    its.fold(Router::new(), |router, route| router.route(route.path, asked(route.read)))
 }
 
 /// Answers requests to one of the paths.
@@ -249,13 +250,17 @@ pub(super) struct AnyChange {
     change: ChangeBody,
 }
 
-async fn change(
+pub(super) async fn change(
     State(api_state): State<ApiState>,
+    Extension(role): Extension<Role>,
     wish: Wish,
     Body(AnyChange { dry_run, change }): Body<AnyChange>,
 ) -> Result<Response, Problem> {
     let (change, author) = change.into_change(&api_state).await?;
     if !dry_run {
+        if role < Role::of(change.action()) {
+            return Err(Problem::new(Kind::NotAllowed, role.refused()));
+        }
         return answer(wish, api_state, change, author).await;
     }
     let why = "an undo has no dry run: it takes back what has not been sent when it comes to it";

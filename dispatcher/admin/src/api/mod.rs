@@ -44,4 +44,4 @@ pub use requests::{
     Authored, ByKey, ClearBody, CountBody, EditBody, MessageCountBody, Page, PauseBody, PruneBody, kept_for,
     pause_length,
 };
-pub(crate) use routes::{changes, questions, wake_ups};
+pub(crate) use routes::{changes, questions, retries, wake_ups};

@@ -14,13 +14,15 @@ use super::{
     audit, change, check, dead_letters, destinations, figures, invalid_targets, jobs, messages, operations,
     ordering_keys, overview, prune, recurring, wake,
 };
+use crate::access::Role;
 
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "outbox",
         description = "Shows the state of a transactional outbox, and changes it by hand. A bearer token with the role \
-                       `read` may ask questions; one with the role `operate` may make changes as well. Lists come in \
+                       `read` may ask questions, one with the role `retry` may send messages again as well, and one with the role \
+                       `operate` may make every change. Lists come in \
                        pages: pass the `next` of a page as `after` to get the following page. Every change is audited."
     ),
     paths(
@@ -79,14 +81,20 @@ pub(crate) fn questions() -> Router<ApiState> {
         .merge(change::counts())
 }
 
-/// The requests that change something.
-pub(crate) fn changes() -> Router<ApiState> {
-    change::paths()
-        .route("/messages/{id}/cancel", post(messages::cancel))
+/// The requests that send again what is there. Any change is asked at `/changes`, which looks at the role itself.
+pub(crate) fn retries() -> Router<ApiState> {
+    change::paths(Role::Retry)
+        .route("/changes", post(change::change))
         .route("/messages/{id}/retry", post(messages::retry))
-        .route("/messages/{id}/edit", post(messages::edit))
         .route("/messages/{id}/redrive", post(messages::redrive))
         .route("/operations/{id}/stop", post(operations::stop))
+}
+
+/// The other requests that change something.
+pub(crate) fn changes() -> Router<ApiState> {
+    change::paths(Role::Operate)
+        .route("/messages/{id}/cancel", post(messages::cancel))
+        .route("/messages/{id}/edit", post(messages::edit))
         .route("/destinations/{id}/pause", post(destinations::pause))
         .route("/destinations/{id}/resume", post(destinations::resume))
         .route("/jobs/{name}/pause", post(jobs::pause))

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use outbox_adapters::http::CLIENT_HEADER;
 use tokio::sync::Semaphore;
 
-use crate::access::{ANOTHER_NAME, ONLY_READS, Role, Tokens, names_this_machine};
+use crate::access::{ANOTHER_NAME, Role, Tokens, names_this_machine};
 use crate::api::{Kind, Problem, Turn};
 use outbox_dispatcher::reloadable::Reloadable;
 
@@ -24,6 +24,10 @@ pub(super) async fn require_metrics(
 
 pub(super) async fn require_read(State(tokens): State<Reloadable<Tokens>>, request: Request, next: Next) -> Response {
     require(&tokens.current(), Role::Read, request, next).await
+}
+
+pub(super) async fn require_retry(State(tokens): State<Reloadable<Tokens>>, request: Request, next: Next) -> Response {
+    require(&tokens.current(), Role::Retry, request, next).await
 }
 
 pub(super) async fn require_operate(
@@ -68,10 +72,7 @@ fn needs(headers: &HeaderMap) -> String {
 async fn require(tokens: &Tokens, needed: Role, mut request: Request, next: Next) -> Response {
     let refused = match tokens.role(request.headers()) {
         None => Problem::new(Kind::NoToken, needs(request.headers())),
-        Some(Role::Metrics) if needed > Role::Metrics => {
-            Problem::new(Kind::NotAllowed, "admin.metrics_token is for /metrics alone: all else needs another token")
-        }
-        Some(role) if role < needed => Problem::new(Kind::NotAllowed, ONLY_READS),
+        Some(role) if role < needed => Problem::new(Kind::NotAllowed, role.refused()),
         Some(_) if !tokens.needed() && !names_this_machine(request.headers()) => {
             Problem::new(Kind::NotAllowed, ANOTHER_NAME)
         }

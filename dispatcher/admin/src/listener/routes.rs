@@ -50,6 +50,7 @@ pub(super) fn router(shown: ListenerSources, api_state: ApiState, tokens: &Reloa
     let routes = Routes { shown, standings, tokens: tokens.clone() };
     let scrapes = || middleware::from_fn_with_state(tokens.clone(), guard::require_metrics);
     let reads = || middleware::from_fn_with_state(tokens.clone(), guard::require_read);
+    let retries = || middleware::from_fn_with_state(tokens.clone(), guard::require_retry);
     let operates = || middleware::from_fn_with_state(tokens.clone(), guard::require_operate);
     let by_a_client = || middleware::from_fn(guard::require_client);
     let by_its_body = || middleware::from_fn(guard::refuse_parameters);
@@ -59,8 +60,11 @@ pub(super) fn router(shown: ListenerSources, api_state: ApiState, tokens: &Reloa
     let (asking, changing, waking) = (patience(QUESTIONS), patience(CHANGES), patience(WAKE_UPS));
 
     let questions = api::questions().route_layer(patient(&asking)).route_layer(reads());
-    let changes = api::changes().route_layer(patient(&changing)).route_layer(by_its_body());
-    let changes = changes.route_layer(by_a_client()).route_layer(operates());
+    let guarded = |changes: Router<ApiState>| {
+        changes.route_layer(patient(&changing)).route_layer(by_its_body()).route_layer(by_a_client())
+    };
+    let retries = guarded(api::retries()).route_layer(retries());
+    let changes = guarded(api::changes()).route_layer(operates()).merge(retries);
     let wake_ups = api::wake_ups().route_layer(patient(&waking)).route_layer(operates());
     let api = questions.merge(changes).merge(wake_ups).with_state(api_state);
     let pages = page::routes(

@@ -56,9 +56,11 @@ pub(super) async fn receive(State(page_state): State<PageState>, mut request: Re
     let tokens = page_state.tokens.current();
     let seal = page_state.seal();
     let over_tls = is_over_tls(request.headers());
+    // A proxy that knows people may send the token for them.
+    let role = tokens.role_by_token(request.headers()).filter(|role| *role > Role::Metrics);
     let (sealed, is_new) = match seal.opened(request.headers()) {
-        Some(sealed) => (sealed, false),
-        None => (seal.seal(Session::new((!tokens.needed()).then_some(Role::Operate), "")), true),
+        Some(sealed) if sealed.session.role.is_some() || role.is_none() => (sealed, false),
+        Some(_) | None => (seal.seal(Session::new(role, "")), true),
     };
     let context = page_state.context(&sealed, &request);
     request.extensions_mut().insert(context.clone());
@@ -142,18 +144,16 @@ fn in_its_form(context: &RequestContext, mut response: Response) -> Response {
     (status, frame::problem(context, &problem)).into_response()
 }
 
-pub(super) async fn require_read(context: RequestContext, request: Request, next: Next) -> Response {
-    match context.session.role {
-        Some(Role::Read | Role::Operate) => next.run(request).await,
-        Some(Role::Metrics) | None => Problem::new(Kind::NoToken, "sign in first").into_response(),
-    }
-}
-
-pub(super) async fn require_operate(context: RequestContext, request: Request, next: Next) -> Response {
-    match (context.session.role, context.require_operate()) {
-        (None, _) => Problem::new(Kind::NoToken, "sign in first").into_response(),
-        (Some(_), Ok(())) => next.run(request).await,
-        (Some(_), Err(problem)) => problem.into_response(),
+/// Lets those pass who have this role, or more.
+pub(super) async fn require(
+    State(needed): State<Role>,
+    context: RequestContext,
+    request: Request,
+    next: Next,
+) -> Response {
+    match context.require_role(needed) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
     }
 }
 
@@ -174,7 +174,7 @@ async fn with_its_form(
     let (parts, body) = request.into_parts();
     // Nobody who has not signed in makes the process keep much.
     let most = if context.operates() { FORM_BYTES } else { SMALL_FORM_BYTES };
-    let patience = if context.operates() { FORM_PATIENCE } else { SMALL_FORM_PATIENCE };
+    let patience = if context.retries() { FORM_PATIENCE } else { SMALL_FORM_PATIENCE };
     let body = tokio::time::timeout(patience, to_bytes(body, most)).await;
     let Ok(Ok(body)) = body else {
         return Err(Problem::new(Kind::BadRequest, "the form is too large, or did not come whole in time"));

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{
-    Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Desk, GROUPS, MessageSummary, Selection,
+    Action, Cursor, DeadGroup, DeadLetter, DeadLetterFilter, DeadLetterPage, Desk, GROUPS, MessageSummary, Selection,
 };
 use outbox_store::Database;
 
@@ -20,8 +20,9 @@ use super::parts::{
     self, TIMES, count, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, stacked,
     text, text_if, time,
 };
+use super::request_context::RequestContext;
 use super::searches::{FORM_PATIENCE, Found, under_way};
-use super::selected::{Choice, ID, MESSAGES, named, to_select};
+use super::selected::{Choice, ID, MESSAGES, choices_of, named, to_select};
 use super::tables::{PAGE, Row, Shape};
 use super::unknown_channel::unknown_channel;
 use super::{PageState, paths};
@@ -48,7 +49,7 @@ pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Res
     };
     let shown = &*found?;
     let Shown { groups, letters, .. } = shown;
-    let above = html! { (above) @if context.operates() && !groups.is_empty() { (actions(&asked.filter())) } };
+    let above = html! { (above) @if context.retries() && !groups.is_empty() { (actions(&context, &asked.filter())) } };
     let body = html! {
         (by_cause(shown, &asked))
         @if groups.is_empty() { (unknown_channel(&page_state, paths::DEAD_LETTERS, &asked)) }
@@ -57,7 +58,7 @@ pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Res
             @if !page.letters.is_empty() {
                 section {
                     h2 { "Letters" }
-                    (table_of(page, context.operates()))
+                    (table_of(page, &context))
                     (pages(paths::DEAD_LETTERS, &asked, page.next.as_ref()))
                 }
             }
@@ -110,13 +111,13 @@ fn fields(asked: &Fields) -> Markup {
 }
 
 /// What can be done to all that the filter means.
-pub(super) fn actions(asked: &Fields) -> Markup {
+pub(super) fn actions(context: &RequestContext, asked: &Fields) -> Markup {
     let to = |what: &str| asked.at(&format!("{}/{what}", paths::DEAD_LETTERS));
     html! {
         div.actions {
             a.button.main href=(to("redrive")) { "Redrive…" }
-            a.button href=(to("edit")) { "Edit…" }
-            a.button.danger href=(to("purge")) { "Purge…" }
+            @if context.may(Action::Edit) { a.button href=(to("edit")) { "Edit…" } }
+            @if context.may(Action::Purge) { a.button.danger href=(to("purge")) { "Purge…" } }
             span.hint { @if asked.is_empty() { "all of them" } @else { "all that the filter means" } }
         }
     }
@@ -216,17 +217,17 @@ fn without_error(fingerprint: &str) -> &'static str {
 }
 
 /// What can be done to selected dead letters.
-pub(super) const CHOICES: [Choice; 3] = [
-    ("/dead-letters/redrive", "Redrive selected…"),
-    ("/dead-letters/edit", "Edit selected…"),
-    ("/dead-letters/purge", "Purge selected…"),
+pub(super) const CHOICES: [(Action, Choice); 3] = [
+    (Action::Redrive, ("/dead-letters/redrive", "Redrive selected…")),
+    (Action::Edit, ("/dead-letters/edit", "Edit selected…")),
+    (Action::Purge, ("/dead-letters/purge", "Purge selected…")),
 ];
 
 /// The letters of a page. Who may change them can select some.
-fn table_of(page: &DeadLetterPage, operates: bool) -> Markup {
+fn table_of(page: &DeadLetterPage, context: &RequestContext) -> Markup {
     let heading = ["Id", "Reason", "Code", "Target", "Attempts", "Died", "Error"];
     let rows = page.letters.iter().map(|letter| (letter.id.to_string(), row(letter)));
-    to_select("Letters", &MESSAGES, operates.then_some(&CHOICES), &Fields::default(), heading, rows)
+    to_select("Letters", &MESSAGES, choices_of(context, &CHOICES).as_deref(), &Fields::default(), heading, rows)
 }
 
 fn row(letter: &DeadLetter) -> Row {

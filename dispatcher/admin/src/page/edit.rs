@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
-use outbox_desk::{ByHand, Desk, Edited, HeadersBefore, MessageRecord, Revised};
+use outbox_desk::{Action, ByHand, Desk, Edited, HeadersBefore, MessageRecord, Revised};
 use outbox_schema::MessageId;
 use outbox_store::Status;
 use serde::Deserialize;
@@ -52,7 +52,7 @@ pub(super) async fn form(
     Id(id): Id,
     _: Plain,
 ) -> Result<Response, Problem> {
-    context.require_operate()?;
+    context.require(Action::Edit)?;
     let (message, payload) = dead(&page_state, id).await?;
     let HeadersBefore { texts, .. } = HeadersBefore::of(message.headers.as_deref());
     let headers: Vec<_> = texts.iter().map(|(name, value)| format!("{name}: {value}")).collect();

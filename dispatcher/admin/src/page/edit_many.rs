@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_desk::{Change, ContentEdit, MoveTarget, Outcome, Selection};
+use outbox_desk::{Action, Change, ContentEdit, MoveTarget, Outcome, Selection};
 use serde::Deserialize;
 
 use super::caches::Shown;
@@ -76,7 +76,7 @@ fn filter_in(fields: &Fields) -> Fields {
 }
 
 pub(super) async fn form((State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
-    context.require_operate()?;
+    context.require(Action::Edit)?;
     let asked = selected::meant(&asked)?;
     let filter = filter_in(&asked);
     let selection = selection(&filter, &Fields::default().with(ALL, "yes"))?;

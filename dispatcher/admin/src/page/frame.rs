@@ -137,8 +137,8 @@ impl RequestContext {
                 @if let Some(instance) = instance {
                     span title="The replica that answers" { (instance) }
                 }
-                @if self.signs_in && self.session.role.is_some() {
-                    span.role { @if self.operates() { "operates" } @else { "reads only" } }
+                @if let (true, Some(role)) = (self.signs_in, self.session.role) {
+                    span.role { (role.word()) }
                     form method="post" action="/sign-out" {
                         (self.token())
                         button.quiet type="submit" { "Sign out" }

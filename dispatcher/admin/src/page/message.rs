@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_desk::{Desk, HeadersBefore, MessageRecord};
+use outbox_desk::{Action, Desk, HeadersBefore, MessageRecord};
 use outbox_schema::{MessageId, Tags};
 use outbox_store::{Database, Status};
 
@@ -36,7 +36,7 @@ pub(super) async fn show(
     // None where the message was deleted in the meantime.
     let explained =
         explain(&api_state.database, &api_state.configured.current(), &api_state.schedule, MessageId(id)).await?;
-    let above = html! { @if context.operates() { (actions(&context, &message)) } };
+    let above = html! { @if context.retries() { (actions(&context, &message)) } };
     let found_by = if let Some(named) = asked.get(NAMED) {
         found_by(&api_state.database, &message, named).await?
     } else {
@@ -110,8 +110,8 @@ fn actions(context: &RequestContext, message: &MessageRecord) -> Markup {
                     summary.button { "Redrive" }
                     (change(context, message.id, "redrive", "Redrive this message", "It is due again, under the same idempotency key. Its attempts start anew."))
                 }
-                a.button href={ "/messages/" (message.id) "/edit" } { "Edit" }
-                a.button.danger href={ "/dead-letters/purge?id=" (message.id) } { "Purge…" }
+                @if context.may(Action::Edit) { a.button href={ "/messages/" (message.id) "/edit" } { "Edit" } }
+                @if context.may(Action::Purge) { a.button.danger href={ "/dead-letters/purge?id=" (message.id) } { "Purge…" } }
             }
         } @else if is(Status::Success) {
             div.actions { a.button href={ "/messages/replay?id=" (message.id) } { "Replay…" } }
@@ -121,9 +121,11 @@ fn actions(context: &RequestContext, message: &MessageRecord) -> Markup {
                     summary.button { "Retry now" }
                     (change(context, message.id, "retry", "Retry this message now", "It is due now, whatever it waited for: another attempt, or the time that its application chose. Its attempts go on."))
                 }
-                details {
-                    summary.button { "Cancel" }
-                    (change(context, message.id, "cancel", "Cancel this message", "It becomes a dead letter and is not sent. One that is in flight cannot be called back."))
+                @if context.may(Action::Cancel) {
+                    details {
+                        summary.button { "Cancel" }
+                        (change(context, message.id, "cancel", "Cancel this message", "It becomes a dead letter and is not sent. One that is in flight cannot be called back."))
+                    }
                 }
             }
         }

@@ -17,8 +17,9 @@ use super::parts::{
     self, TIMES, empty, filter, filter_choice, filter_text, lead_to, looked_before, more_filters, number, pages, text,
     text_if, time,
 };
+use super::request_context::RequestContext;
 use super::searches::under_way;
-use super::selected::{Choice, MESSAGES, to_select};
+use super::selected::{Choice, MESSAGES, choices_of, to_select};
 use super::tables::{PAGE, Row, Shape};
 use super::unknown_channel::unknown_channel;
 use super::{PageState, dead_letters, paths};
@@ -27,9 +28,9 @@ use crate::api::{Kind, Problem};
 pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let above = html! { (by_status(&asked)) (filter(paths::MESSAGES, &asked, &fields(&asked))) };
     let (filter, after) = context.understood("Messages", &above, asked.of_list::<MessageFilter, i64>())?;
-    let above = html! { (above) @if context.operates() { (actions(&filter, &asked.filter())) } };
+    let above = html! { (above) @if context.retries() { (actions(&context, &filter, &asked.filter())) } };
     let database = page_state.api_state.database.clone();
-    let choices = filter.status.filter(|_| context.operates()).map(choices);
+    let choices = filter.status.and_then(|status| choices_of(&context, choices(status)));
     let search = move || async move { Ok(Arc::new(database.messages(&filter, after.map(MessageId), PAGE).await?)) };
     let Some((page, age)) = page_state.messages.find(asked.at(paths::MESSAGES), search).await else {
         return Ok(context.page(&Content::live("Messages", above, under_way(&asked.at(paths::MESSAGES)))));
@@ -42,7 +43,7 @@ pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Res
             (unknown_channel(&page_state, paths::MESSAGES, &asked))
         } @else {
             @let rows = page.messages.iter().map(|message| (message.id.to_string(), row(message)));
-            (to_select("Messages", &MESSAGES, choices, &Fields::default(), heading, rows))
+            (to_select("Messages", &MESSAGES, choices.as_deref(), &Fields::default(), heading, rows))
         }
         @if page.next.is_some() && page.messages.len() < PAGE as usize {
             p.hint { (number(page.looked_at)) " rows were looked at, and there are more." }
@@ -54,23 +55,26 @@ pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Res
 }
 
 /// What can be done with selected messages of a status.
-fn choices(status: Status) -> &'static [Choice] {
+fn choices(status: Status) -> &'static [(Action, Choice)] {
     match status {
-        Status::Success => &[("/messages/replay", "Replay selected…")],
-        Status::Pending => &[("/messages/retry", "Retry selected now…"), ("/messages/cancel", "Cancel selected…")],
+        Status::Success => &[(Action::Replay, ("/messages/replay", "Replay selected…"))],
+        Status::Pending => &[
+            (Action::Retry, ("/messages/retry", "Retry selected now…")),
+            (Action::Cancel, ("/messages/cancel", "Cancel selected…")),
+        ],
         Status::Dead => &dead_letters::CHOICES,
     }
 }
 
 /// What can be done with all that the filter means: where it names a status, and of what is no dead letter, not all of that status.
-fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {
+fn actions(context: &RequestContext, filter: &MessageFilter, asked: &Fields) -> Markup {
     let (changes, hint): (&[_], _) = match filter.status {
         Some(Status::Success) => (&[(Action::Replay, "Replay…")], "all delivered messages that the filter means"),
         Some(Status::Pending) => {
             let changes = &[(Action::Retry, "Retry now…"), (Action::Cancel, "Cancel…")];
             (changes, "all messages that wait and that the filter means; a retry, those of them that were tried")
         }
-        Some(Status::Dead) => return of_dead(asked),
+        Some(Status::Dead) => return of_dead(context, asked),
         None => {
             return html! { p.hint { "Choose a status above, to change messages of it: those that are ticked, or all that the filter means." } };
         }
@@ -79,7 +83,7 @@ fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {
     html! {
         @if changes.iter().all(|(change, _)| chosen.check(*change).is_ok()) {
             div.actions {
-                @for (change, label) in changes {
+                @for (change, label) in changes.iter().filter(|(change, _)| context.may(*change)) {
                     a.button href=(asked.at(&format!("{}/{}", paths::MESSAGES, change.as_str()))) { (label) }
                 }
                 span.hint { (hint) }
@@ -92,10 +96,10 @@ fn actions(filter: &MessageFilter, asked: &Fields) -> Markup {
 const OF_NO_DEATH: [&str; 4] = ["ordering_key", "priority", "since", "until"];
 
 /// The changes of dead letters, where their filter can say the same.
-fn of_dead(asked: &Fields) -> Markup {
+fn of_dead(context: &RequestContext, asked: &Fields) -> Markup {
     html! {
         @if asked.among(&OF_NO_DEATH, true).is_empty() {
-            (dead_letters::actions(&asked.among(&["status"], false)))
+            (dead_letters::actions(context, &asked.among(&["status"], false)))
         } @else {
             p.hint { "An ordering key, a priority and a time of creation are no filter of dead letters: select them in the list." }
         }

@@ -67,7 +67,7 @@ pub(super) async fn retry(post: Post) -> Result<Response, Instead> {
 
 impl Form {
     async fn show(&self, (State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
-        context.require_operate()?;
+        context.require(self.action)?;
         let meant = meant(&asked)?;
         let counted = counted(&page_state, &meant, self.action).await?;
         let body = html! {

@@ -100,7 +100,7 @@ fn shown(context: &RequestContext, operation: &OperationEntry, went: &Markup) ->
             @if operation.waits {
                 p.note.warning { "It waits for the poller, which takes it within seconds. Where no replica polls, nothing goes on." }
             }
-            @if context.operates() {
+            @if context.retries() {
                 form.actions method="post" action={ (paths::operation(operation.id)) "/stop" } {
                     (context.token())
                     input type="hidden" name="by" value=(context.session.name);

@@ -75,11 +75,12 @@ impl PageState {
         if let Some(named) = &named {
             session.name.clone_from(named);
         }
+        session.role = session.role.map(|role| self.tokens.current().limited(role, request.headers()));
         let address = request.uri().path_and_query().map_or("/", |address| address.as_str()).to_owned();
         RequestContext {
+            redaction: Redaction::of(session.role, &self.api_state),
             session,
             named,
-            redaction: Redaction::of(sealed.session.role, &self.api_state),
             form_token: self.seal().form_token(sealed),
             signs_in: self.tokens.current().needed(),
             // A form cannot be looked at.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_desk::{Change, Outcome};
+use outbox_desk::{Action, Change, Outcome};
 
 use super::caches::Shown;
 use super::dead_letters::{ALL, back, by_cause, counted_for_a_form, counted_letters, meant, one, selection};
@@ -42,12 +42,12 @@ impl Meant {
         page_state: &PageState,
         context: &RequestContext,
         asked: &Fields,
-        change: &str,
+        change: Action,
     ) -> Result<Self, Problem> {
-        context.require_operate()?;
+        context.require(change)?;
         let selection = selection(asked, &Fields::default().with(ALL, "yes"))?;
         let found = counted_for_a_form(page_state, &selection, asked).await?;
-        Ok(Self { found, address: asked.at(&format!("{}/{change}", paths::DEAD_LETTERS)) })
+        Ok(Self { found, address: asked.at(&format!("{}/{}", paths::DEAD_LETTERS, change.as_str())) })
     }
 
     /// The first words, which say how many there are, and the causes.
@@ -63,7 +63,7 @@ impl Meant {
 
 pub(super) async fn redrive_form((State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
     let asked = selected::meant(&asked)?;
-    let meant = Meant::of(&page_state, &context, &asked, "redrive").await?;
+    let meant = Meant::of(&page_state, &context, &asked, Action::Redrive).await?;
     let first = |counted: &str| {
         html! { p.lead { strong { (counted) } " would be redriven: due again, under the same idempotency keys. Nothing is changed yet." } }
     };
@@ -125,7 +125,7 @@ pub(super) fn undo_fields(context: &RequestContext, id: i64) -> Markup {
 }
 
 pub(super) async fn undo_form(context: RequestContext, Id(id): Id, _: Plain) -> Result<Response, Problem> {
-    context.require_operate()?;
+    context.require(Action::Undo)?;
     Ok(context.page(&Content::still(format!("Take back what audit entry {id} did"), undo_fields(&context, id))))
 }
 
@@ -142,7 +142,7 @@ pub(super) async fn undo(
 
 pub(super) async fn purge_form((State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
     let asked = selected::meant(&asked)?;
-    let would = Meant::of(&page_state, &context, &asked, "purge").await?;
+    let would = Meant::of(&page_state, &context, &asked, Action::Purge).await?;
     let (their, them) = if one(&asked).is_some() { ("its", "it") } else { ("their", "them") };
     let first = |counted: &str| {
         html! { p.note.bad { strong { (counted) " would be deleted for good," } " with " (their) " attempts. Only the audit remembers " (them) ". Nothing is changed yet." } }

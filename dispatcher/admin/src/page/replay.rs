@@ -26,7 +26,7 @@ const MANNER: [&str; 2] = ["new_key", "again"];
 const AFTER: &str = "from";
 
 pub(super) async fn form((State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
-    context.require_operate()?;
+    context.require(Action::Replay)?;
     let meant = meant(&asked)?;
     let counted = counted(&page_state, &meant, Action::Replay).await?;
     let body = html! {

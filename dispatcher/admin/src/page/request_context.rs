@@ -2,9 +2,10 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use outbox_desk::Action;
 
 use super::session::Session;
-use crate::access::{ONLY_READS, Role};
+use crate::access::Role;
 use crate::api::{Kind, Problem, Redaction};
 
 /// The field of a form that shows where the form comes from.
@@ -36,9 +37,28 @@ impl RequestContext {
         self.session.role >= Some(Role::Operate)
     }
 
-    /// Refuses a person who may only read.
-    pub(super) fn require_operate(&self) -> Result<(), Problem> {
-        if self.operates() { Ok(()) } else { Err(Problem::new(Kind::NotAllowed, ONLY_READS)) }
+    /// Whether the person may send anything again.
+    pub(super) fn retries(&self) -> bool {
+        self.session.role >= Some(Role::Retry)
+    }
+
+    /// Whether the person may make this change.
+    pub(super) fn may(&self, change: Action) -> bool {
+        self.session.role >= Some(Role::of(change))
+    }
+
+    /// Refuses a person who may not make this change.
+    pub(super) fn require(&self, change: Action) -> Result<(), Problem> {
+        self.require_role(Role::of(change))
+    }
+
+    /// Refuses a person whose role is less than this.
+    pub(super) fn require_role(&self, needed: Role) -> Result<(), Problem> {
+        match self.session.role {
+            None => Err(Problem::new(Kind::NoToken, "sign in first")),
+            Some(role) if role < needed => Err(Problem::new(Kind::NotAllowed, role.refused())),
+            Some(_) => Ok(()),
+        }
     }
 }
 

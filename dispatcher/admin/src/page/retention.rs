@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use outbox_desk::{Change, Desk, RunsBy};
+use outbox_desk::{Action, Change, Desk, RunsBy};
 use outbox_store::retention::{Pruned, Retention};
 use serde::Deserialize;
 
@@ -142,7 +142,7 @@ fn times_fields(kept: &Retention, asked: &Fields) -> Markup {
 
 /// The form of a prune, which says first what it would remove.
 pub(super) async fn form((State(page_state), context, Asked(asked)): Get) -> Result<Response, Problem> {
-    context.require_operate()?;
+    context.require(Action::Prune)?;
     let kept = kept_by_fleet(&page_state).await;
     let retention = asked.read::<Times>()?.over(&kept)?;
     let past = past(&page_state, FORM_PATIENCE, &retention).await?;

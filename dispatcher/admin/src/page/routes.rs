@@ -9,6 +9,7 @@ use super::{
     message, messages, of_waiting, operations, ordering_keys, overview, paths, recurring, redrive, replay, retention,
     settings, sign_in, terms, wake,
 };
+use crate::access::Role;
 
 /// All routes of the page. `questions`, `changes` and `wake_ups` say how patient the listener is with them.
 pub(crate) fn routes(
@@ -17,11 +18,13 @@ pub(crate) fn routes(
     changes: impl FnOnce(Router<PageState>) -> Router<PageState>,
     wake_ups: impl FnOnce(Router<PageState>) -> Router<PageState>,
 ) -> Router {
-    let shows = questions(shown()).route_layer(middleware::from_fn(auth::require_read));
-    let changes = changes(changed()).route_layer(middleware::from_fn(auth::require_operate));
+    let require = |role: Role| middleware::from_fn_with_state(role, auth::require);
+    let shows = questions(shown()).route_layer(require(Role::Read));
+    let retries = sent_again().route_layer(require(Role::Retry));
+    let changes = changes(changed().route_layer(require(Role::Operate)).merge(retries));
     // It asks nothing of the database, and waits behind no change.
     let wake_ups = wake_ups(Router::new().route(paths::WAKE, post(wake::wake)));
-    let wake_ups = wake_ups.route_layer(middleware::from_fn(auth::require_operate));
+    let wake_ups = wake_ups.route_layer(require(Role::Operate));
     let sign_in = Router::new()
         .route(paths::SIGN_IN, get(sign_in::form).post(sign_in::sign_in))
         .route("/sign-out", post(sign_in::sign_out));
@@ -67,21 +70,26 @@ pub(super) fn shown() -> Router<PageState> {
         .route("/invalid-targets/download/{format}", get(downloads::invalid_targets))
 }
 
-/// The forms that change something.
+/// The forms that send again what is there.
+fn sent_again() -> Router<PageState> {
+    Router::new()
+        .route("/messages/{id}/retry", post(message::retry))
+        .route("/messages/{id}/redrive", post(message::redrive))
+        .route("/messages/replay", post(replay::replay))
+        .route("/messages/retry", post(of_waiting::retry))
+        .route("/dead-letters/redrive", post(redrive::redrive))
+        .route("/operations/{id}/stop", post(operations::stop))
+}
+
+/// The other forms that change something.
 fn changed() -> Router<PageState> {
     Router::new()
         .route("/messages/{id}/cancel", post(message::cancel))
-        .route("/messages/{id}/retry", post(message::retry))
-        .route("/messages/{id}/redrive", post(message::redrive))
         .route("/messages/{id}/edit", post(edit::edit))
-        .route("/messages/replay", post(replay::replay))
         .route("/messages/cancel", post(of_waiting::cancel))
-        .route("/messages/retry", post(of_waiting::retry))
-        .route("/dead-letters/redrive", post(redrive::redrive))
         .route("/dead-letters/purge", post(redrive::purge))
         .route("/dead-letters/edit", post(edit_many::edit))
         .route("/redrives/{id}/undo", post(redrive::undo))
-        .route("/operations/{id}/stop", post(operations::stop))
         .route("/destinations/pause", post(destinations::pause))
         .route("/destinations/resume", post(destinations::resume))
         .route(paths::JOBS, post(jobs::change))

@@ -9,6 +9,7 @@ use outbox_schema::MessageId;
 
 use super::fields::Fields;
 use super::parts::{looked_before, message, number, table, target, text, time};
+use super::request_context::RequestContext;
 use super::searches::{FORM_PATIENCE, Found, not_counted};
 use super::tables::{Row, Shape, head};
 use super::{PageState, paths};
@@ -150,6 +151,12 @@ impl Boxes {
 
 /// A change of what is selected in a list: the address of its form, and the words of its button.
 pub(super) type Choice = (&'static str, &'static str);
+
+/// Of these changes of what is selected, those that the person may make. None where there is none.
+pub(super) fn choices_of(context: &RequestContext, all: &[(Action, Choice)]) -> Option<Vec<Choice>> {
+    let may = all.iter().filter(|(change, _)| context.may(*change));
+    Some(may.map(|(_, choice)| *choice).collect::<Vec<_>>()).filter(|choices| !choices.is_empty())
+}
 
 /// A list in which some are selected, each row with what names it, and the changes of what is selected. It is a plain form, and
 /// leads to the form of the change, with what is `kept` of the filter. Without choices it is a table.

@@ -3,7 +3,6 @@
 //!
 //! Whoever sees a seal can try tokens on it. So a stranger sees none of a token, and whoever only reads sees none of `admin.token`.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -57,8 +56,9 @@ pub(super) struct Sealed {
 pub(super) struct Seal {
     /// The key of those who have not signed in. Everybody may know it: their sessions give no right.
     of_strangers: hmac::Key,
-    /// The keys of those who may read, and of those who operate. None where nobody can sign in as such.
+    /// The keys of those who may read, who send again, and who operate. None where nobody can sign in as such.
     reads: Option<hmac::Key>,
+    retries: Option<hmac::Key>,
     operates: Option<hmac::Key>,
     /// The name of the cookie.
     name: String,
@@ -73,21 +73,22 @@ impl Seal {
     /// ports of a host come along: those of another `environment` have another name.
     pub(super) fn of(tokens: &Tokens, own: Uuid, environment: &str) -> Self {
         let of_strangers = key(b"outbox");
-        let (reads, operates) = if tokens.needed() {
-            let of = |token: &Option<Arc<str>>| token.as_ref().map(|token| key(token.as_bytes()));
-            (of(&tokens.read), of(&tokens.operate))
+        let [reads, retries, operates] = if tokens.needed() {
+            [&tokens.read, &tokens.retry, &tokens.operate]
+                .map(|token| token.as_ref().map(|token| key(token.as_bytes())))
         } else {
-            (None, Some(key(own.as_bytes())))
+            [None, None, Some(key(own.as_bytes()))]
         };
         let tag = hmac::sign(&of_strangers, environment.as_bytes());
         let name = format!("outbox_{}", BASE64.encode(&tag.as_ref()[..NAME_BYTES]));
-        Self { of_strangers, reads, operates, name }
+        Self { of_strangers, reads, retries, operates, name }
     }
 
     fn key(&self, role: Option<Role>) -> Option<&hmac::Key> {
         match role {
             None => Some(&self.of_strangers),
             Some(Role::Read) => self.reads.as_ref(),
+            Some(Role::Retry) => self.retries.as_ref(),
             Some(Role::Operate) => self.operates.as_ref(),
             Some(Role::Metrics) => None,
         }
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
 
     fn tokens(operate: &str, read: &str) -> Tokens {
-        Tokens { operate: Some(operate.into()), read: Some(read.into()), metrics: None }
+        Tokens { operate: Some(operate.into()), read: Some(read.into()), ..Tokens::default() }
     }
 
     fn seal(tokens: &Tokens) -> Seal {

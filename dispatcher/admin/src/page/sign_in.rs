@@ -37,12 +37,14 @@ pub(super) async fn form(context: RequestContext, Asked(asked): Asked) -> Respon
 pub(super) async fn sign_in((State(page_state), context, Sent(sent)): Post) -> Result<Response, Problem> {
     let SignIn { token, name, to } = sent.among(&AUTHOR, false).read()?;
     let refused = match page_state.tokens.current().role_of(token.trim().as_bytes()) {
-        Some(role @ (Role::Read | Role::Operate)) => {
+        Some(role @ (Role::Read | Role::Retry | Role::Operate)) => {
             let begin = Cookie::Begin(Session::new(Some(role), name.trim()));
             return Ok((Extension(begin), lead_to(within(&to))).into_response());
         }
         Some(Role::Metrics) => "admin.metrics_token is for /metrics alone: ask for admin.read_token",
-        None => "this is no token of this outbox: it is admin.token or admin.read_token of its settings",
+        None => {
+            "this is no token of this outbox: it is admin.token, admin.retry_token or admin.read_token of its settings"
+        }
     };
     let problem = Problem::new(Kind::NotAllowed, refused);
     let page = context.page(&Content::still("Sign in", fields(&context, &sent, Some(&problem))));
@@ -64,7 +66,7 @@ fn fields(context: &RequestContext, asked: &Fields, problem: Option<&Problem>) -
                 input type="password" name="token" required autofocus autocomplete="current-password";
             }
             p.hint {
-                code { "admin.token" } " reads and changes, " code { "admin.read_token" } " only reads. The session lasts 12 hours."
+                code { "admin.token" } " reads and changes, " code { "admin.retry_token" } " reads and sends again, " code { "admin.read_token" } " only reads. The session lasts 12 hours."
             }
             @if context.named.is_none() {
                 label {

@@ -151,30 +151,42 @@ fn dispatch(
 fn admin(values: &mut Values) -> Checked<AdminConfig> {
     let listen: SocketAddr = values.text("listen")?.parse().map_err(|_| Refused)?;
     let secret = |name| values.text_or_none(name).map(|secret| secret.map(SecretText::new));
-    let (token, read_token, metrics_token) = (secret("token")?, secret("read_token")?, secret("metrics_token")?);
-    if [&token, &read_token, &metrics_token].iter().all(|token| token.is_none()) && !is_on_loopback(listen) {
+    let names = ["token", "retry_token", "read_token", "metrics_token"];
+    let [token, retry_token, read_token, metrics_token] = names.map(secret);
+    let tokens = [token?, retry_token?, read_token?, metrics_token?];
+    if tokens.iter().all(Option::is_none) && !is_on_loopback(listen) {
         values.refuse(
             "listen",
             "beyond loopback the listener needs admin.token (OUTBOX_ADMIN__TOKEN) or admin.read_token; or listen on 127.0.0.1",
         );
     }
-    if token.is_some() && token == read_token {
-        values.refuse("read_token", "it is the same as admin.token: whoever may only read could change things");
-    }
-    for (other, name) in [(&token, "admin.token"), (&read_token, "admin.read_token")] {
-        if metrics_token.is_some() && metrics_token == *other {
-            let advice = format!("it is the same as {name}: whoever may only read metrics could do more");
-            values.refuse("metrics_token", advice);
+    // Each allows less than those before it.
+    for (nth, name) in names.iter().enumerate() {
+        let same =
+            tokens[nth].as_ref().and_then(|token| tokens[..nth].iter().position(|other| other.as_ref() == Some(token)));
+        if let Some(same) = same {
+            values.refuse(
+                name,
+                format!("it is the same as admin.{}: whoever has it could do more than it is for", names[same]),
+            );
         }
+    }
+    let [token, retry_token, read_token, metrics_token] = tokens;
+    let user_header = values.text_or_none("user_header")?.map(str::parse).transpose().map_err(|_| Refused)?;
+    let operators = values.list("operators", str::parse)?;
+    if user_header.is_none() && !operators.is_empty() {
+        values.refuse("operators", "a proxy must name people: set admin.user_header, or leave this out");
     }
     Ok(AdminConfig {
         listen,
         instance: values.text_or_none("instance")?.map(str::to_owned),
         token,
+        retry_token,
         read_token,
         metrics_token,
         read_payloads: values.flag("read_payloads")?,
-        user_header: values.text_or_none("user_header")?.map(str::parse).transpose().map_err(|_| Refused)?,
+        user_header,
+        operators,
     })
 }
 

@@ -28,8 +28,9 @@ use crate::program::{HTTP, PATIENCE, Program, Replica};
 use crate::sink::Sink;
 
 const OPERATES: &str = "s3cret-operate";
+const RETRIES: &str = "s3cret-retry";
 const READS: &str = "s3cret-read";
-const TOKENS: &str = "token = \"s3cret-operate\"\nread_token = \"s3cret-read\"\n";
+const TOKENS: &str = "token = \"s3cret-operate\"\nretry_token = \"s3cret-retry\"\nread_token = \"s3cret-read\"\n";
 
 /// A replica at work.
 struct Stage {

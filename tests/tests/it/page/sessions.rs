@@ -1,6 +1,6 @@
 //! Who comes in, and what a form must bring along.
 
-use super::{OPERATES, Person, READS, Stage, TOKENS};
+use super::{OPERATES, Person, READS, RETRIES, Stage, TOKENS};
 use crate::outboxes;
 use crate::program::{HTTP, Program};
 
@@ -95,6 +95,72 @@ async fn who_may_only_read_sees_no_form_and_changes_nothing() {
         assert_eq!(reader.look(path).await.status, 403, "{path}");
     }
     assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0);
+}
+
+#[tokio::test]
+async fn who_may_only_send_again_finds_no_other_form_and_is_refused_all_else() {
+    let [outbox, ..] = outboxes::migrated().await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let id = stage.message(&outbox, "/garbage", &[]).await;
+    stage.dead(&outbox, 1).await;
+    let support = stage.person(RETRIES).await;
+    let of_message = format!("/messages/{id}");
+    assert!(support.page("/").await.contains("sends again"));
+    for path in PAGES.into_iter().chain([of_message.as_str(), "/dead-letters?channel=http"]) {
+        let page = support.page(path).await;
+        for way in ["/purge", "/edit", "/cancel", "/prune", "/undo", "/pause", "/clear", "action=\"/wake\""] {
+            assert!(!page.contains(way), "{path}: {way}");
+        }
+    }
+    for (path, fields) in CHANGES.into_iter().filter(|(path, _)| !path.ends_with("/redrive")) {
+        let refused = support.send("/", path, fields).await;
+        assert_eq!(refused.status, 403, "{path}: {}", refused.text);
+        assert!(refused.text.contains("you may retry, redrive and replay"), "{path}: {}", refused.text);
+    }
+    for path in ["/dead-letters/purge?id=1", "/dead-letters/edit", "/redrives/1/undo", "/retention/prune"] {
+        assert_eq!(support.look(path).await.status, 403, "{path}");
+    }
+    assert_eq!(outbox.number("SELECT count(*) FROM outbox_audit").await, 0);
+    assert!(support.page("/dead-letters").await.contains("/dead-letters/redrive"));
+    let sent = support.send(&of_message, &format!("{of_message}/redrive"), &[]).await;
+    assert_eq!((sent.status, sent.location), (303, of_message), "{}", sent.text);
+    assert_eq!(outbox.text("SELECT min(action) FROM outbox_audit").await, "redrive");
+}
+
+#[tokio::test]
+async fn whom_a_proxy_names_needs_no_token_and_operates_only_where_the_settings_name_them() {
+    let [.., outbox] = outboxes::migrated().await;
+    let people = "user_header = \"X-Forwarded-User\"\noperators = [\"ada@shop.example\"]\n";
+    let stage = Stage::begin(&outbox, &format!("{TOKENS}{people}")).await;
+    let proxy = ("Authorization", "Bearer s3cret-operate");
+    let by = |name| {
+        let mut person = Person::at(&stage.url);
+        person.added = vec![proxy, ("X-Forwarded-User", name)];
+        person
+    };
+    let (ada, grace) = (by("ada@shop.example"), by("grace@shop.example"));
+    let pause = [("destination", "http"), ("why", "test")];
+    assert!(grace.page("/").await.contains("sends again"));
+    let refused = grace.send("/", "/destinations/pause", &pause).await;
+    assert_eq!(refused.status, 403, "{}", refused.text);
+    assert!(refused.text.contains("your name in admin.operators"), "{}", refused.text);
+    let by_api = grace.ask(|client, url| {
+        let request = client.post(format!("{url}/api/v1/destinations/http/pause")).header("X-Outbox-Client", "1");
+        request.header("content-type", "application/json").body("{}")
+    });
+    assert_eq!(by_api.await.status, 403, "nor by the API");
+    let done = ada.send("/destinations", "/destinations/pause", &pause).await;
+    assert_eq!(done.status, 303, "{}", done.text);
+    let who = "SELECT min(who) FROM outbox_audit WHERE action = 'pause'";
+    assert_eq!(outbox.text(who).await, "ada@shop.example (page)");
+    // A program with the token comes by no proxy.
+    let mut program = Person::at(&stage.url);
+    program.added = vec![proxy];
+    let by_api = program.ask(|client, url| {
+        let request = client.post(format!("{url}/api/v1/destinations/http/resume")).header("X-Outbox-Client", "1");
+        request.header("content-type", "application/json").body("{}")
+    });
+    assert_eq!(by_api.await.status, 200);
 }
 
 #[tokio::test]

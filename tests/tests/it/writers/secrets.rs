@@ -33,8 +33,9 @@ const LISTENED_TO: Duration = Duration::from_secs(3);
 
 /// Settings of a replica. In place of `@@` is a broken secret, of `@file` a file that holds a broken one, of `@sink` a URL that
 /// answers, of `@channel` a channel of its own.
-const SETTINGS: [&str; 20] = [
+const SETTINGS: [&str; 21] = [
     "admin.token = \"@@\"",
+    "admin.retry_token = \"t@@\"",
     "admin.read_token = \"r@@\"",
     "admin.metrics_token = \"m@@\"",
     "alerts.url = \"@sink/busy/@@\"\nalerts.on_dead_rate = \"1/1h\"",
