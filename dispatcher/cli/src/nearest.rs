@@ -5,7 +5,10 @@ use std::process::ExitCode;
 
 use outbox_console::configured::nearest;
 use outbox_console::text::warning;
-use outbox_desk::{Change, DeadLetterFilter, Desk, DeskError, MessageFilter, MessageSelection, Moment, Selection};
+use outbox_desk::{
+    Change, DeadLetterFilter, Desk, DeskError, MessageFilter, MessageSelection, Moment, Selection, tag_names,
+};
+use outbox_schema::Tags;
 
 use crate::session::OutboxAccess;
 
@@ -55,7 +58,17 @@ pub(super) async fn of_messages(outbox: &OutboxAccess, filter: &MessageFilter) -
     if let Some(target) = &filter.target {
         said.extend(other_spelling(outbox, filter, target).await?);
     }
+    said.extend(unknown_tags(outbox, &filter.tags).await?);
     Ok(said)
+}
+
+/// The names of tags that none of the newest messages has.
+async fn unknown_tags(outbox: &OutboxAccess, tags: &Tags) -> Result<Vec<String>, DeskError> {
+    if tags.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known = tag_names(outbox.desk().as_ref()).await?;
+    Ok(tags.iter().filter_map(|(name, _)| unknown("tag", name, &known)).collect())
 }
 
 /// A device of FCM is a target with `token:` before it, or without. What a filter finds under the other spelling is told.
@@ -83,6 +96,7 @@ pub(super) async fn of_dead_letters(outbox: &OutboxAccess, selection: &Selection
     };
     let mut said = names.unknown(outbox).await?;
     said.extend(turned_round(filter.since, filter.until));
+    said.extend(unknown_tags(outbox, &filter.tags).await?);
     Ok(said)
 }
 

@@ -29,6 +29,14 @@ pub struct DeadLetter {
     #[serde(default)]
     #[sqlx(try_from = "Lossy<Option<String>>")]
     pub ordering_key: Option<String>,
+    /// Whom the message is sent for, where its row says it.
+    #[serde(default)]
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub tenant: Option<String>,
+    /// The tags as JSON text, as the database returns it.
+    #[serde(default)]
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub tags: Option<String>,
     pub created_at: String,
     pub dead_at: String,
     /// The first message that waits behind the letter, where the letter halts its ordering key.

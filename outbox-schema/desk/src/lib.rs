@@ -46,6 +46,7 @@ mod report;
 mod retry;
 mod selection;
 mod statements;
+mod tag_names;
 mod terms;
 mod told;
 mod undo;
@@ -89,5 +90,6 @@ pub use report::{
     PausedDestination, TenantVitals, TermEntry, Vitals,
 };
 pub use selection::{Cursor, DeadLetterFilter, Moment, Selection};
+pub use tag_names::tag_names;
 pub use terms::{TermCursor, TermFilter, TermPage, term_page};
 pub use told::{OutcomeMessage, ToldMessage};

@@ -143,6 +143,14 @@ pub struct MessageSummary {
     /// The message that this one repeats, where it is a replay.
     #[serde(default)]
     pub replay_of: Option<i64>,
+    /// Whom the message is sent for, where its row says it.
+    #[serde(default)]
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub tenant: Option<String>,
+    /// The tags as JSON text, as the database returns it.
+    #[serde(default)]
+    #[sqlx(try_from = "Lossy<Option<String>>")]
+    pub tags: Option<String>,
 }
 
 /// One page of messages.

@@ -132,6 +132,13 @@ impl Problem {
         Self::new(Kind::NotThere, format!("no message has the id or the idempotency key `{message}`"))
     }
 
+    /// The problem of a search that found no message.
+    pub(crate) fn no_such(known: &str) -> Self {
+        let nothing = "no message has it as its id, its idempotency key or the beginning of that, a tag, its target, its tenant or \
+                       its ordering key";
+        Self::new(Kind::NotThere, format!("`{known}`: {nothing}"))
+    }
+
     /// The problem of a message that was left unchanged.
     pub(crate) fn refused(refused: Skipped) -> Self {
         let Skipped { id: MessageId(id), because } = refused;

@@ -16,6 +16,7 @@ use super::deaths::Axis;
 use super::fields::{Asked, Fields, Get};
 use super::frame::Content;
 use super::instead::Instead;
+use super::links;
 use super::parts::{
     self, TIMES, count, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, stacked,
     text, text_if, time,
@@ -23,8 +24,8 @@ use super::parts::{
 use super::request_context::RequestContext;
 use super::searches::{FORM_PATIENCE, Found, under_way};
 use super::selected::{Choice, ID, MESSAGES, choices_of, named, to_select};
-use super::tables::{PAGE, Row, Shape};
-use super::unknown_channel::unknown_channel;
+use super::tables::{PAGE, Row, Shape, filled};
+use super::unknown::unknown;
 use super::{PageState, paths};
 use crate::api::{Kind, Problem};
 
@@ -52,7 +53,7 @@ pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Res
     let above = html! { (above) @if context.retries() && !groups.is_empty() { (actions(&context, &asked.filter())) } };
     let body = html! {
         (by_cause(shown, &asked))
-        @if groups.is_empty() { (unknown_channel(&page_state, paths::DEAD_LETTERS, &asked)) }
+        @if groups.is_empty() { (unknown(&page_state, paths::DEAD_LETTERS, &asked).await?) }
         (looked_before(age))
         @if let Some(page) = letters {
             @if !page.letters.is_empty() {
@@ -225,16 +226,24 @@ pub(super) const CHOICES: [(Action, Choice); 3] = [
 
 /// The letters of a page. Who may change them can select some.
 fn table_of(page: &DeadLetterPage, context: &RequestContext) -> Markup {
-    let heading = ["Id", "Reason", "Code", "Target", "Attempts", "Died", "Error"];
-    let rows = page.letters.iter().map(|letter| (letter.id.to_string(), row(letter)));
+    let mut rows: Vec<_> = page.letters.iter().map(row).collect();
+    let heading = filled(HEADING, &mut rows);
+    let rows = page.letters.iter().map(|letter| letter.id.to_string()).zip(rows);
     to_select("Letters", &MESSAGES, choices_of(context, &CHOICES).as_deref(), &Fields::default(), heading, rows)
 }
+
+const HEADING: [&str; 11] =
+    ["Id", "Reason", "Code", "Key", "Target", "Tags", "Tenant", "Ordering key", "Attempts", "Died", "Error"];
 
 fn row(letter: &DeadLetter) -> Row {
     Row::of_shape(Shape::Whole, parts::message(letter.id))
         .cell(text_if(letter.dead_reason.as_deref()))
         .shaped(Shape::Whole, count(letter.last_status_code))
+        .shaped(Shape::Name, text(&letter.idempotency_key))
         .shaped(Shape::Target, parts::target(&letter.target))
+        .seldom(Shape::Name, letter.tags.as_deref().map(links::tags))
+        .seldom(Shape::Name, letter.tenant.as_deref().map(text))
+        .seldom(Shape::Name, letter.ordering_key.as_deref().map(text))
         .number(letter.attempts)
         .cell(time(&letter.dead_at))
         .shaped(Shape::Long, text_if(letter.last_error.as_deref()))

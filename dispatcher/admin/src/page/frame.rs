@@ -189,8 +189,8 @@ impl RequestContext {
 fn find() -> Markup {
     html! {
         form.find role="search" method="get" action="/messages/find" {
-            input type="search" name="message" placeholder="Message id or key"
-                aria-label="Find a message by its id or idempotency key" required;
+            input type="search" name="message" placeholder="Id, key, tag, target"
+                aria-label="Find messages by id, idempotency key or its beginning, tag, target, tenant or ordering key" required;
             button type="submit" { "Find" }
         }
     }

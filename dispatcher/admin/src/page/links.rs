@@ -1,9 +1,10 @@
 //! The way from what words mention to its own page.
 
 use maud::{Markup, html};
+use outbox_schema::Tags;
 
 use super::fields::Fields;
-use super::parts::{exact, number, target};
+use super::parts::{exact, number, target, text};
 use super::paths;
 use outbox_console::explain::{Mention, Subject};
 
@@ -27,6 +28,18 @@ fn address(subject: &Subject) -> String {
 /// The list of the messages that have this in common.
 pub(super) fn with(field: &str, value: &str) -> String {
     Fields::default().with(field, value).at(paths::MESSAGES)
+}
+
+/// The tags of a message, each of which leads to all that have it. What is no tag is shown as it is written.
+pub(super) fn tags(column: &str) -> Markup {
+    match serde_json::from_str::<Tags>(column) {
+        Ok(tags) => html! {
+            @for tag in tags.each() {
+                a href=(with("tags", &tag.to_string())) { (text(&tag.to_string())) } " "
+            }
+        },
+        Err(_) => text(column),
+    }
 }
 
 /// A destination, or a channel that is paused by its name, which leads to its page.

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{Action, Desk, HeadersBefore, MessageRecord};
-use outbox_schema::{MessageId, Tags};
+use outbox_schema::MessageId;
 use outbox_store::{Database, Status};
 
 use super::PageState;
@@ -184,7 +184,7 @@ fn head(message: &MessageRecord, trace_url: Option<&str>) -> Markup {
         all.push(("Tenant", html! { a href=(with("tenant", tenant)) { (text(tenant)) } }));
     }
     if let Some(tags) = &message.tags {
-        all.push(("Tags", labels(tags)));
+        all.push(("Tags", links::tags(tags)));
     }
     if let Some(traceparent) = &message.traceparent {
         all.push(("Trace", trace(traceparent, trace_url)));
@@ -197,18 +197,6 @@ fn head(message: &MessageRecord, trace_url: Option<&str>) -> Markup {
     }
     all.push(("Priority", html! { (message.priority) }));
     facts(all)
-}
-
-/// The tags. What is no tag is shown as it is written.
-fn labels(column: &str) -> Markup {
-    match serde_json::from_str::<Tags>(column) {
-        Ok(tags) => html! {
-            @for tag in tags.each() {
-                a href=(with("tags", &tag.to_string())) { (text(&tag.to_string())) } " "
-            }
-        },
-        Err(_) => text(column),
-    }
 }
 
 /// Why it was sent, or was not.

@@ -9,21 +9,19 @@ use outbox_desk::{Action, Desk, MessageFilter, MessageSelection, MessageSummary}
 use outbox_schema::MessageId;
 use outbox_store::Status;
 
-use super::fields::{Asked, Fields, Get, NoFields};
+use super::fields::{Asked, Fields, Get};
 use super::frame::Content;
 use super::instead::Instead;
-use super::message::NAMED;
+use super::links;
 use super::parts::{
-    self, TIMES, empty, filter, filter_choice, filter_text, lead_to, looked_before, more_filters, number, pages, text,
-    text_if, time,
+    self, TIMES, empty, filter, filter_choice, filter_text, looked_before, more_filters, number, pages, text, time,
 };
 use super::request_context::RequestContext;
 use super::searches::under_way;
 use super::selected::{Choice, MESSAGES, choices_of, to_select};
-use super::tables::{PAGE, Row, Shape};
-use super::unknown_channel::unknown_channel;
-use super::{PageState, dead_letters, paths};
-use crate::api::{Kind, Problem};
+use super::tables::{PAGE, Row, Shape, filled};
+use super::unknown::unknown;
+use super::{dead_letters, paths};
 
 pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let above = html! { (by_status(&asked)) (filter(paths::MESSAGES, &asked, &fields(&asked))) };
@@ -36,14 +34,15 @@ pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Res
         return Ok(context.page(&Content::live("Messages", above, under_way(&asked.at(paths::MESSAGES)))));
     };
     let page = page?;
-    let heading = ["Id", "Status", "Channel", "Target", "Ordering key", "Attempts", "Created", "Last error"];
+    let mut rows: Vec<_> = page.messages.iter().map(row).collect();
+    let heading = filled(HEADING, &mut rows);
     let body = html! {
         @if page.messages.is_empty() {
             (empty("No message meets the filter."))
-            (unknown_channel(&page_state, paths::MESSAGES, &asked))
+            (unknown(&page_state, paths::MESSAGES, &asked).await?)
         } @else {
-            @let rows = page.messages.iter().map(|message| (message.id.to_string(), row(message)));
-            (to_select("Messages", &MESSAGES, choices.as_deref(), &Fields::default(), heading, rows))
+            @let ids = page.messages.iter().map(|message| message.id.to_string());
+            (to_select("Messages", &MESSAGES, choices.as_deref(), &Fields::default(), heading, ids.zip(rows)))
         }
         @if page.next.is_some() && page.messages.len() < PAGE as usize {
             p.hint { (number(page.looked_at)) " rows were looked at, and there are more." }
@@ -161,36 +160,23 @@ fn fields(asked: &Fields) -> Markup {
     }
 }
 
+const HEADING: [&str; 11] =
+    ["Id", "Status", "Channel", "Key", "Target", "Tags", "Tenant", "Ordering key", "Attempts", "Created", "Last error"];
+
 fn row(message: &MessageSummary) -> Row {
+    let status = html! {
+        (parts::status(&message.status, message.dead_reason.as_deref()))
+        @if let Some(original) = message.replay_of { span.hint { " replay of " (parts::message(original)) } }
+    };
     Row::of_shape(Shape::Whole, parts::message(message.id))
-        .cell(parts::status(&message.status, message.dead_reason.as_deref()))
+        .cell(status)
         .cell(text(&message.channel))
+        .shaped(Shape::Name, text(&message.idempotency_key))
         .shaped(Shape::Target, parts::target(&message.target))
-        .cell(text_if(message.ordering_key.as_deref()))
+        .seldom(Shape::Name, message.tags.as_deref().map(links::tags))
+        .seldom(Shape::Name, message.tenant.as_deref().map(text))
+        .seldom(Shape::Name, message.ordering_key.as_deref().map(text))
         .number(message.attempts)
         .cell(time(&message.created_at))
-        .shaped(Shape::Long, text_if(message.last_error.as_deref()))
-}
-
-/// Leads to the message that has this id, or else this idempotency key. The page of that message is told of the name where it may
-/// mean another message, or is a former key.
-pub(super) async fn find(State(page_state): State<PageState>, Asked(asked): Asked) -> Result<Response, Problem> {
-    let NoFields {} = asked.among(&["message"], false).read()?;
-    let named = asked.get("message").map(str::trim).unwrap_or_default();
-    if named.contains('\0') {
-        return Err(Problem::new(Kind::BadRequest, "no message has NUL in its idempotency key"));
-    }
-    let database = &page_state.api_state.database;
-    let by_id = match named.parse() {
-        Ok(id) => database.message(MessageId(id)).await?,
-        Err(_) => None,
-    };
-    let by_key = database.message_by_key(named).await?;
-    let (id, is_plain) = match (by_id, by_key) {
-        (Some(found), other) => (found.id, other.is_none_or(|other| other.id == found.id)),
-        (None, Some(found)) => (found.id, found.idempotency_key == named),
-        (None, None) => return Err(Problem::no_message(named)),
-    };
-    let named = if is_plain { Fields::default() } else { Fields::default().with(NAMED, named) };
-    Ok(lead_to(&named.at(&format!("{}/{id}", paths::MESSAGES))))
+        .seldom(Shape::Long, message.last_error.as_deref().map(text))
 }

@@ -8,7 +8,7 @@ use outbox_desk::{Length, Outcome, TermEntry};
 use outbox_store::Status;
 
 use super::fields::Fields;
-pub(super) use super::tables::{stacked, table};
+pub(super) use super::tables::{nothing, stacked, table};
 use outbox_console::health::replicas::ReplicaStatus;
 use outbox_console::text::{grouped, in_one_line, relative, span, to_the_second};
 
@@ -73,11 +73,6 @@ pub(super) fn moment_if(at: Option<&str>) -> Markup {
 /// A time in a list, where there is one.
 pub(super) fn time_if(at: Option<&str>) -> Markup {
     html! { @if let Some(at) = at { (time(at)) } @else { (nothing()) } }
-}
-
-/// What stands where there is nothing.
-pub(super) fn nothing() -> Markup {
-    html! { span.none { "–" } }
 }
 
 /// A number with its digits in groups.

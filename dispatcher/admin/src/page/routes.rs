@@ -5,9 +5,9 @@ use axum::{Router, middleware};
 
 use super::page_state::PageState;
 use super::{
-    assets, audit, auth, check, dead_letters, destinations, downloads, edit, edit_many, figures, invalid_targets, jobs,
-    message, messages, of_waiting, operations, ordering_keys, overview, paths, recurring, redrive, replay, retention,
-    settings, sign_in, terms, wake,
+    assets, audit, auth, check, dead_letters, destinations, downloads, edit, edit_many, figures, find, invalid_targets,
+    jobs, message, messages, of_waiting, operations, ordering_keys, overview, paths, recurring, redrive, replay,
+    retention, settings, sign_in, terms, wake,
 };
 use crate::access::Role;
 
@@ -39,7 +39,7 @@ pub(super) fn shown() -> Router<PageState> {
     Router::new()
         .route("/", get(overview::show))
         .route("/messages", get(messages::list))
-        .route("/messages/find", get(messages::find))
+        .route("/messages/find", get(find::find))
         .route("/messages/replay", get(replay::form))
         .route("/messages/cancel", get(of_waiting::cancel_form))
         .route("/messages/retry", get(of_waiting::retry_form))

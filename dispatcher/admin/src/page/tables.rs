@@ -39,12 +39,19 @@ impl Shape {
     }
 }
 
+/// Where there is nothing to say.
+pub(super) fn nothing() -> Markup {
+    html! { span.none { "–" } }
+}
+
 #[derive(Debug)]
 struct Cell {
     shape: Shape,
     /// What is said where somebody points at it.
     title: Option<String>,
     content: Markup,
+    /// Whether the row has nothing to say here.
+    is_empty: bool,
 }
 
 /// A row: its cells, in the order of the columns. The first one is what the others are about.
@@ -71,7 +78,15 @@ impl Row {
     }
 
     pub(super) fn shaped(mut self, shape: Shape, content: impl Render) -> Self {
-        self.0.push(Cell { shape, title: None, content: content.render() });
+        self.0.push(Cell { shape, title: None, content: content.render(), is_empty: false });
+        self
+    }
+
+    /// A cell of a column that `filled` leaves out where no row has anything in it.
+    pub(super) fn seldom(mut self, shape: Shape, content: Option<impl Render>) -> Self {
+        let is_empty = content.is_none();
+        let content = html! { @if let Some(content) = content { (content) } @else { (nothing()) } };
+        self.0.push(Cell { shape, title: None, content, is_empty });
         self
     }
 
@@ -87,7 +102,7 @@ impl Row {
     pub(super) fn cells(&self, labels: Option<&[&str]>) -> Markup {
         let label = |column: usize| labels?.get(column).map(|heading| short(heading));
         html! {
-            @for (column, Cell { shape, title, content }) in self.0.iter().enumerate() {
+            @for (column, Cell { shape, title, content, is_empty: _ }) in self.0.iter().enumerate() {
                 @if column == 0 {
                     th data-label=[label(column)] class=[shape.class()] title=[title] scope="row" { (content) }
                 } @else {
@@ -140,6 +155,17 @@ fn drawn(
     }
 }
 
+/// Leaves out the columns in which no row has anything to say.
+pub(super) fn filled<'a, const N: usize>(heading: [&'a str; N], rows: &mut [Row]) -> Vec<&'a str> {
+    let is_filled = |column: usize| rows.iter().any(|row| row.0.get(column).is_some_and(|cell| !cell.is_empty));
+    let kept = (0..N).map(|column| rows.is_empty() || is_filled(column)).collect::<Vec<_>>();
+    for row in rows {
+        let mut column = kept.iter();
+        row.0.retain(|_| column.next().copied().unwrap_or(true));
+    }
+    heading.into_iter().zip(kept).filter_map(|(word, kept)| kept.then_some(word)).collect()
+}
+
 /// The headings of columns, whose first row is this one.
 pub(super) fn head<'a>(heading: impl IntoIterator<Item = &'a str>, first: Option<&Row>) -> Markup {
     let is_number = |column| first.is_some_and(|row| row.has_number(column));
@@ -164,6 +190,16 @@ mod tests {
 
     fn row() -> Row {
         Row::of_shape(Shape::Whole, "<td>").cell(html! { time { "now" } }).titled("a \"moment\"").number(7)
+    }
+
+    #[test]
+    fn a_column_in_which_no_row_has_anything_is_left_out() {
+        let some =
+            |key: Option<&str>, tag: Option<&str>| Row::of("1").seldom(Shape::Name, key).seldom(Shape::Words, tag);
+        let mut rows = [some(None, None), some(None, Some("order=1"))];
+        assert_eq!(filled(["Id", "Key", "Tags"], &mut rows), ["Id", "Tags"]);
+        assert!(rows.iter().all(|row| row.0.len() == 2));
+        assert_eq!(filled(["Id", "Key", "Tags"], &mut []), ["Id", "Key", "Tags"]);
     }
 
     #[test]

@@ -73,11 +73,14 @@ pub(crate) fn groups(groups: &[DeadGroup]) -> Page {
     page
 }
 
+const HEADING: [&str; 11] =
+    ["ID", "CHANNEL", "REASON", "ATTEMPTS", "DEAD SINCE", "HALTS KEY", "KEY", "TARGET", "TAGS", "TENANT", "ERROR"];
+
 fn letters(found: &DeadLetterPage) -> Page {
     if found.letters.is_empty() {
         return "no dead letters".into();
     }
-    let rows = found.letters.iter().map(|letter| {
+    let row = |letter: &DeadLetter| {
         [
             Cell::whole(letter.id),
             letter.channel.clone().into(),
@@ -85,20 +88,23 @@ fn letters(found: &DeadLetterPage) -> Page {
             Cell::whole(letter.attempts),
             Cell::time(&letter.dead_at),
             halted_key(letter).into(),
+            Cell::name(&letter.idempotency_key),
             shortened(&letter.target, 40).into(),
+            Cell::tags(letter.tags.as_deref()),
+            letter.tenant.clone().unwrap_or_default().into(),
             shortened(letter.last_error.as_deref().unwrap_or(""), 200).into(),
         ]
-    });
+    };
     let mut page = Page::default();
-    page.table(["ID", "CHANNEL", "REASON", "ATTEMPTS", "DEAD SINCE", "HALTS KEY", "TARGET", "ERROR"], rows);
+    page.filled(HEADING, found.letters.iter().map(row).collect());
     if let Some(next) = found.next {
         page.line(format!("more with --after {next}"));
     }
     page
 }
 
-/// The ordering key that the letter halts, or a dash.
+/// The ordering key that the letter halts.
 fn halted_key(letter: &DeadLetter) -> String {
     let key = letter.ordering_key.as_deref().filter(|_| letter.first_waiting.is_some());
-    shortened(key.unwrap_or("-"), 32)
+    shortened(key.unwrap_or_default(), 32)
 }

@@ -43,29 +43,18 @@ pub(super) async fn list(outbox: &OutboxAccess, args: ListArgs) -> anyhow::Resul
             warning(&unknown);
         }
     }
-    // Whoever asks for keys wants to tell them apart.
-    let column = if filter.key_prefix.is_some() { Named::Key } else { Named::Target };
-    print_as(json, &page, |page| in_words(page, column, limit))
+    print_as(json, &page, |page| in_words(page, limit))
 }
 
-/// What names a message beside its id.
-#[derive(Debug, Clone, Copy)]
-enum Named {
-    Target,
-    Key,
-}
+const HEADING: [&str; 11] =
+    ["ID", "STATUS", "CHANNEL", "KEY", "TARGET", "TAGS", "TENANT", "ATTEMPTS", "CREATED", "DUE OR DONE", "ERROR"];
 
-fn in_words(found: &MessagePage, named: Named, limit: u32) -> Page {
+fn in_words(found: &MessagePage, limit: u32) -> Page {
     let mut page = Page::default();
     if found.messages.is_empty() {
         page.line("no such messages");
     } else {
-        let column = match named {
-            Named::Target => "TARGET",
-            Named::Key => "KEY",
-        };
-        let heading = ["ID", "STATUS", "CHANNEL", column, "ATTEMPTS", "CREATED", "DUE OR DONE", "ERROR"];
-        page.table(heading, found.messages.iter().map(|message| row(message, named)));
+        page.filled(HEADING, found.messages.iter().map(row).collect());
     }
     match found.next {
         Some(next) if found.messages.len() < limit as usize => {
@@ -77,19 +66,20 @@ fn in_words(found: &MessagePage, named: Named, limit: u32) -> Page {
     page
 }
 
-fn row(message: &MessageSummary, named: Named) -> [Cell; 8] {
-    let status = match &message.dead_reason {
-        Some(reason) => format!("{} ({reason})", message.status),
-        None => message.status.clone(),
+fn row(message: &MessageSummary) -> [Cell; 11] {
+    let more = match (&message.dead_reason, message.replay_of) {
+        (Some(reason), _) => format!(" ({reason})"),
+        (None, Some(original)) => format!(" (replay of {original})"),
+        (None, None) => String::new(),
     };
     [
         Cell::whole(message.id),
-        Cell::state(status),
+        Cell::state(format!("{}{more}", message.status)),
         message.channel.clone().into(),
-        match named {
-            Named::Target => shortened(&message.target, 40).into(),
-            Named::Key => Cell::name(&message.idempotency_key),
-        },
+        Cell::name(&message.idempotency_key),
+        shortened(&message.target, 40).into(),
+        Cell::tags(message.tags.as_deref()),
+        message.tenant.clone().unwrap_or_default().into(),
         Cell::whole(message.attempts),
         Cell::time(to_the_second(&message.created_at)),
         Cell::time(to_the_second(message.finished_at.as_ref().unwrap_or(&message.available_at))),

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::time::SystemTime;
 
+use outbox_schema::Tags;
+
 use super::{Screen, in_one_line, to_the_second};
 
 /// A value that is shown.
@@ -66,6 +68,17 @@ impl Cell {
     /// A word such as `DEAD` or `ok`, and what follows it.
     pub fn state(text: impl Into<String>) -> Self {
         Self { text: text.into(), kind: Kind::State }
+    }
+
+    /// Tags, as a filter takes them. What is no tag is shown as it is written.
+    pub fn tags(column: Option<&str>) -> Self {
+        let column = column.unwrap_or_default();
+        serde_json::from_str::<Tags>(column).map_or_else(|_| column.to_owned(), |tags| tags.to_string()).into()
+    }
+
+    /// Whether there is nothing in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
     }
 
     /// The text for a screen, without colours and in one line.

@@ -98,6 +98,16 @@ impl Page {
         self.any_table(heading, rows, Last::Clipped);
     }
 
+    /// The same without the columns in which no row has anything.
+    pub fn filled<const N: usize>(&mut self, heading: [&str; N], rows: Vec<[Cell; N]>) {
+        let kept: [bool; N] = std::array::from_fn(|column| rows.iter().any(|row| !row[column].is_empty()));
+        let of =
+            |cells: Vec<Cell>| cells.into_iter().zip(kept).filter_map(|(cell, kept)| kept.then_some(cell)).collect();
+        let heading = heading.into_iter().zip(kept).filter_map(|(word, kept)| kept.then(|| word.to_owned())).collect();
+        let rows = rows.into_iter().map(|row| of(Vec::from(row))).collect();
+        self.parts.push(Part::Table { heading, rows, last: Last::Clipped });
+    }
+
     /// Adds rows whose last column is prose: a terminal wraps it.
     pub fn findings<const N: usize>(&mut self, heading: [&str; N], rows: impl IntoIterator<Item = [Cell; N]>) {
         self.any_table(heading, rows, Last::Wrapped);

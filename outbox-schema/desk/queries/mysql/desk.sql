@@ -196,7 +196,7 @@ WHERE fingerprint = ?1 AND dead_at <= TIMESTAMP'1970-01-01 00:00:00' + INTERVAL 
 
 -- name: dead_letters
 SELECT o.id, o.idempotency_key, o.channel, o.target, o.destination, o.dead_reason, o.attempts, o.last_error,
-       o.last_status_code, o.fingerprint, o.ordering_key,
+       o.last_status_code, o.fingerprint, o.ordering_key, o.tenant, CAST(o.tags AS CHAR) AS tags,
        DATE_FORMAT(o.created_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS created_at,
        DATE_FORMAT(o.dead_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS dead_at,
        TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', o.dead_at) AS dead_at_us
@@ -606,7 +606,8 @@ SELECT o.id, o.idempotency_key, o.channel, o.target, o.destination, o.ordering_k
        DATE_FORMAT(o.deferred_from, '%Y-%m-%dT%H:%i:%s.%fZ') AS deferred_from,
        DATE_FORMAT(o.created_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS created_at,
        DATE_FORMAT(o.first_attempt_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS first_attempt_at,
-       DATE_FORMAT(o.finished_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS finished_at, o.last_error, o.last_status_code, o.replay_of
+       DATE_FORMAT(o.finished_at, '%Y-%m-%dT%H:%i:%s.%fZ') AS finished_at, o.last_error, o.last_status_code, o.replay_of,
+       o.tenant, CAST(o.tags AS CHAR) AS tags
 FROM JSON_TABLE(?1, '$[*]' COLUMNS (id bigint PATH '$')) AS asked
 STRAIGHT_JOIN outbox o FORCE INDEX (PRIMARY) ON o.id = asked.id
 WHERE TRUE

@@ -194,7 +194,7 @@ WHERE status = 'DEAD' AND fingerprint = $1 AND dead_at <= timestamptz '1970-01-0
 
 -- name: dead_letters
 SELECT o.id, o.idempotency_key, o.channel, o.target, o.destination, o.dead_reason, o.attempts::integer AS attempts, o.last_error,
-       o.last_status_code, o.fingerprint, o.ordering_key,
+       o.last_status_code, o.fingerprint, o.ordering_key, o.tenant, o.tags::text AS tags,
        coalesce(to_char(o.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(o.created_at) #>> '{}') AS created_at,
        coalesce(to_char(o.dead_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(o.dead_at) #>> '{}') AS dead_at,
        (extract(epoch FROM o.dead_at) * 1000000)::bigint AS dead_at_us
@@ -631,7 +631,8 @@ SELECT o.id, o.idempotency_key, o.channel, o.target, o.destination, o.ordering_k
        o.status, o.dead_reason, o.attempts::integer AS attempts, coalesce(to_char(o.available_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(o.available_at) #>> '{}') AS available_at,
        coalesce(to_char(o.deferred_from AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(o.deferred_from) #>> '{}') AS deferred_from, coalesce(to_char(o.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(o.created_at) #>> '{}') AS created_at,
        coalesce(to_char(o.first_attempt_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(o.first_attempt_at) #>> '{}') AS first_attempt_at,
-       coalesce(to_char(o.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(o.finished_at) #>> '{}') AS finished_at, o.last_error, o.last_status_code, o.replay_of
+       coalesce(to_char(o.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_json(o.finished_at) #>> '{}') AS finished_at, o.last_error, o.last_status_code, o.replay_of,
+       o.tenant, o.tags::text AS tags
 FROM outbox o
 WHERE o.id = ANY (ARRAY(SELECT json_array_elements_text($1::json)::bigint))
 

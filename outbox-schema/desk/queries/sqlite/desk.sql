@@ -191,7 +191,7 @@ WHERE status = 'DEAD' AND fingerprint = ?1 AND dead_at <= ?2 / 1000
 
 -- name: dead_letters
 SELECT o.id, o.idempotency_key, o.channel, o.target, o.destination, o.dead_reason, o.attempts, o.last_error,
-       o.last_status_code, o.fingerprint, o.ordering_key,
+       o.last_status_code, o.fingerprint, o.ordering_key, o.tenant, o.tags,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', o.created_at / 1000.0, 'unixepoch'), CAST(o.created_at AS TEXT)) AS created_at,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', o.dead_at / 1000.0, 'unixepoch'), CAST(o.dead_at AS TEXT)) AS dead_at,
        o.dead_at * 1000 AS dead_at_us
@@ -566,7 +566,8 @@ SELECT o.id, o.idempotency_key, o.channel, o.target, o.destination, o.ordering_k
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', o.created_at / 1000.0, 'unixepoch'), CAST(o.created_at AS TEXT)) AS created_at,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', o.first_attempt_at / 1000.0, 'unixepoch'), CAST(o.first_attempt_at AS TEXT)) AS first_attempt_at,
        coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', o.finished_at / 1000.0, 'unixepoch'), CAST(o.finished_at AS TEXT)) AS finished_at,
-       o.last_error, o.last_status_code, o.replay_of
+       o.last_error, o.last_status_code, o.replay_of,
+       o.tenant, o.tags
 FROM outbox o
 WHERE o.id IN (SELECT value FROM json_each(?1))
 

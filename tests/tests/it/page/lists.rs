@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{LOOK_AGAIN, OPERATES, READS, Stage, TOKENS, words};
 use crate::outboxes::{self, literal};
-use crate::program::PATIENCE;
+use crate::program::{HTTP, PATIENCE, Program};
 
 /// What a page says that shows what was found before.
 const AGED: &str = " ago: so many rows are looked at behind the page";
@@ -208,7 +208,54 @@ async fn lists_lead_from_page_to_page_and_a_search_to_its_message() {
     assert!(!words(&ada.page(&format!("/messages/{id}")).await).contains("This is the message"));
     let lost = ada.look("/messages/find?message=nobody").await;
     assert_eq!(lost.status, 404);
-    assert!(lost.text.contains("no message has the id or the idempotency key"), "{}", lost.text);
+    assert!(lost.text.contains("no message has it as its id"), "{}", lost.text);
+}
+
+#[tokio::test]
+async fn lists_show_what_a_customer_knows_and_the_field_above_the_page_finds_it() {
+    for outbox in outboxes::each().await {
+        let stage = Stage::begin(&outbox, TOKENS).await;
+        let about = ["--idempotency-key", "invoice-4711-mail", "--tag", "customer=C-3", "--tenant", "acme"];
+        let id = stage.message(&outbox, "/garbage", &about).await;
+        stage.message(&outbox, "/garbage", &["--idempotency-key", "other"]).await;
+        stage.dead(&outbox, 2).await;
+        let ada = stage.person(OPERATES).await;
+        for path in ["/messages", "/dead-letters?channel=http"] {
+            let list = words(&ada.page(path).await);
+            for shown in ["invoice-4711-mail", "customer=C-3", "acme", "Tags", "Tenant"] {
+                assert!(list.contains(shown), "{path}: {shown}: {list}");
+            }
+            // Nobody has one.
+            assert!(!ada.page(path).await.contains(">Ordering key</th>"), "{path}");
+        }
+        let target = outbox.text(&format!("SELECT target FROM outbox WHERE id = {id}")).await;
+        for (known, leads_to) in [
+            ("invoice-4711", "/messages?key_prefix=invoice-4711".to_owned()),
+            ("customer=C-3", "/messages?tags=customer%3DC-3".to_owned()),
+            ("C-3", "/messages?tags=customer%3DC-3".to_owned()),
+            ("acme", "/messages?tenant=acme".to_owned()),
+            (
+                &target,
+                format!(
+                    "/messages?target={}",
+                    url::form_urlencoded::byte_serialize(target.as_bytes()).collect::<String>()
+                ),
+            ),
+        ] {
+            let encoded: String = url::form_urlencoded::byte_serialize(known.as_bytes()).collect();
+            let found = ada.look(&format!("/messages/find?message={encoded}")).await;
+            assert_eq!((found.status, found.location), (303, leads_to), "{known}");
+        }
+        let misspelt = words(&ada.page("/messages?tags=custmer%3DC-3").await);
+        assert!(
+            misspelt.contains("None of the newest messages has a tag custmer. Their tags are customer."),
+            "{misspelt}"
+        );
+        let listed = Program::new(&outbox.test.url, HTTP).run(&["messages", "list", "--tag", "custmer=C-3"]).await;
+        assert!(listed.stderr.contains("did you mean customer?"), "{listed:?}");
+        let listed = Program::new(&outbox.test.url, HTTP).run(&["messages", "list"]).await;
+        assert!(listed.stdout.contains("invoice-4711-mail") && listed.stdout.contains("customer=C-3"), "{listed:?}");
+    }
 }
 
 #[tokio::test]
