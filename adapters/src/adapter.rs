@@ -17,11 +17,12 @@ pub trait Adapter: Send + Sync + fmt::Debug {
     /// [`Outcome::Dead`] that says what to fix, never a panic.
     async fn deliver(&self, delivery: Delivery) -> Answer;
 
-    /// Makes the request for a message as [`deliver`](Self::deliver) does, and sends nothing.
+    /// Makes the request for a message as [`deliver`](Self::deliver) does, and sends nothing. Gives it as a command of `curl`, with
+    /// `***` for what is secret.
     ///
     /// # Errors
     /// Why the message would be a dead letter before anything is sent, and what to do about it.
-    fn examine(&self, delivery: Delivery) -> Result<(), String>;
+    fn examine(&self, delivery: Delivery) -> Result<String, String>;
 
     /// Checks the channel for `outbox check`. Returns a sentence when the channel can be used, or else what to mend.
     /// Sends no message.

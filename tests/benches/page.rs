@@ -131,14 +131,14 @@ async fn replica(url: &str) -> (Child, String, TempDir) {
     outbox.args(["run", "--database", url]).current_dir(home.path()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = outbox.spawn().unwrap();
     let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-    let address = loop {
+    let page = loop {
         let line = log.next_line().await.unwrap().expect("it says where it listens");
-        if let Some((_, address)) = line.split_once("listening address=") {
-            break address.trim().to_owned();
+        if let Some((_, page)) = line.split_once("page=") {
+            break page.trim().trim_end_matches('/').to_owned();
         }
     };
     tokio::spawn(async move { while let Ok(Some(_)) = log.next_line().await {} });
-    (child, format!("http://{address}"), home)
+    (child, page, home)
 }
 
 async fn run(database: &Database, sql: String) {

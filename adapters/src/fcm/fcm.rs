@@ -77,11 +77,14 @@ impl FcmChannel {
             return Err(NoAnswer::NotSent("the access token is not a header value: check credentials".to_owned()));
         };
         bearer.set_sensitive(true);
+        Ok(self.connections.send(&self.request(call, bearer), deadline).await?.read(deadline).await)
+    }
+
+    fn request(&self, call: &Call, bearer: HeaderValue) -> Request {
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer), (CONTENT_TYPE, json)]);
         let Call { body, permit, recorder } = call.clone();
-        let request = Request { method: Method::POST, url: self.send_url.clone(), headers, body, permit, recorder };
-        Ok(self.connections.send(&request, deadline).await?.read(deadline).await)
+        Request { method: Method::POST, url: self.send_url.clone(), headers, body, permit, recorder }
     }
 
     /// Sends a request, and sends it once more with a new token where FCM refused the kept one: it may have been
@@ -153,8 +156,13 @@ impl Adapter for FcmChannel {
         }
     }
 
-    fn examine(&self, delivery: Delivery) -> Result<(), String> {
-        super::request::compose(&delivery, &self.targets).map(drop)
+    fn examine(&self, delivery: Delivery) -> Result<String, String> {
+        let composed = super::request::compose(&delivery, &self.targets)?;
+        let Delivery { permit, recorder, .. } = delivery;
+        let call = Call { body: Bytes::from(composed.body), permit, recorder };
+        let mut bearer = HeaderValue::from_static("Bearer");
+        bearer.set_sensitive(true);
+        Ok(self.request(&call, bearer).as_curl())
     }
 
     async fn check(&self) -> Result<String, String> {

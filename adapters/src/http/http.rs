@@ -123,8 +123,8 @@ impl Adapter for HttpChannel {
         }
     }
 
-    fn examine(&self, delivery: Delivery) -> Result<(), String> {
-        self.composer.compose(delivery, &self.guard).map(drop)
+    fn examine(&self, delivery: Delivery) -> Result<String, String> {
+        self.composer.compose(delivery, &self.guard).map(|composed| composed.request.as_curl())
     }
 
     async fn check(&self) -> Result<String, String> {

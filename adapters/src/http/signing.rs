@@ -76,7 +76,9 @@ impl Signer {
         let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let values = [key.to_owned(), seconds.to_string(), self.signatures(key, seconds, body)];
         for (name, value) in HEADERS.into_iter().zip(values) {
-            let value = HeaderValue::try_from(value).map_err(|_| format!("{name} cannot be sent as a header"))?;
+            let mut value = HeaderValue::try_from(value).map_err(|_| format!("{name} cannot be sent as a header"))?;
+            // For some minutes it is as good as the key.
+            value.set_sensitive(name == SIGNATURE);
             headers.insert(name, value);
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use outbox_adapters::Delivery;
-use outbox_desk::Revised;
+use outbox_desk::{MessageRecord, Revised};
 use outbox_schema::{Content, NewMessage, origin};
 
 use outbox_config::Config;
@@ -20,6 +20,26 @@ pub fn refusal(config: &Config, channel: &str, revised: &Revised) -> Option<Stri
     let message = revised.headers().iter().fold(message, |message, (name, value)| message.header(name, value));
     let content = message.content().ok()?;
     asked.adapter.examine(delivery(&content)).err()
+}
+
+/// The request of a message as its channel would make it now: a command of `curl`, with `***` for what is secret. None where the
+/// channel would refuse it, and where the settings or this machine have no such channel.
+pub fn as_curl(config: &Config, message: &MessageRecord) -> Option<String> {
+    let asked = wiring::channel(config.channels.get(&message.channel)?, config.admin.listen).ok()?;
+    let delivery = Delivery {
+        idempotency_key: message.sent_key.as_ref().unwrap_or(&message.idempotency_key).clone(),
+        target: message.target.clone(),
+        destination: message.destination.clone(),
+        payload: message.payload.clone()?,
+        headers: message.headers.clone(),
+        deadline: None,
+        created_at: humantime::parse_rfc3339_weak(&message.created_at).ok(),
+        traceparent: message.traceparent.clone(),
+        tracestate: message.tracestate.clone(),
+        permit: Arc::new(|| false),
+        recorder: None,
+    };
+    asked.adapter.examine(delivery).ok()
 }
 
 /// The delivery of a message that has no row yet.

@@ -113,8 +113,8 @@ mod tests {
             Answer::failed(Outcome::Unsent, "no adapter")
         }
 
-        fn examine(&self, _: Delivery) -> Result<(), String> {
-            Ok(())
+        fn examine(&self, _: Delivery) -> Result<String, String> {
+            Ok(String::new())
         }
 
         async fn check(&self) -> Result<String, String> {

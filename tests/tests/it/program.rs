@@ -262,7 +262,8 @@ impl Replica {
     /// Where its listener is, by its log.
     pub(crate) async fn listener(&mut self) -> String {
         let line = self.says("listening").await;
-        format!("http://{}", line.split_once("address=").unwrap().1.trim())
+        let (_, page) = line.split_once("page=").unwrap();
+        page.trim().trim_end_matches('/').to_owned()
     }
 
     /// Has it read its settings anew.

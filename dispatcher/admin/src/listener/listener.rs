@@ -43,7 +43,7 @@ impl Listener {
     /// Says once that it answers, and where.
     fn announce(&mut self) {
         if !std::mem::replace(&mut self.announced, true) {
-            tracing::info!(address = %self.address, "listening");
+            tracing::info!(address = %self.address, page = format_args!("http://{}/", self.address), "listening");
         }
     }
 

@@ -232,18 +232,18 @@ fn table_of(page: &DeadLetterPage, context: &RequestContext) -> Markup {
     to_select("Letters", &MESSAGES, choices_of(context, &CHOICES).as_deref(), &Fields::default(), heading, rows)
 }
 
-const HEADING: [&str; 11] =
-    ["Id", "Reason", "Code", "Key", "Target", "Tags", "Tenant", "Ordering key", "Attempts", "Died", "Error"];
+const HEADING: [&str; 9] = ["Id", "Reason", "Code", "Key", "Target", "About", "Attempts", "Died", "Error"];
 
 fn row(letter: &DeadLetter) -> Row {
     Row::of_shape(Shape::Whole, parts::message(letter.id))
         .cell(text_if(letter.dead_reason.as_deref()))
         .shaped(Shape::Whole, count(letter.last_status_code))
-        .shaped(Shape::Name, text(&letter.idempotency_key))
+        .shaped(Shape::Label, text(&letter.idempotency_key))
         .shaped(Shape::Target, parts::target(&letter.target))
-        .seldom(Shape::Name, letter.tags.as_deref().map(links::tags))
-        .seldom(Shape::Name, letter.tenant.as_deref().map(text))
-        .seldom(Shape::Name, letter.ordering_key.as_deref().map(text))
+        .seldom(
+            Shape::Label,
+            links::about(letter.tags.as_deref(), letter.tenant.as_deref(), letter.ordering_key.as_deref()),
+        )
         .number(letter.attempts)
         .cell(time(&letter.dead_at))
         .shaped(Shape::Long, text_if(letter.last_error.as_deref()))

@@ -42,6 +42,20 @@ pub(super) fn tags(column: &str) -> Markup {
     }
 }
 
+/// What else a customer knows of a message: its tags, its tenant, its ordering key. None where it has none of them.
+pub(super) fn about(tags: Option<&str>, tenant: Option<&str>, ordering_key: Option<&str>) -> Option<Markup> {
+    let labels = [("tenant", "tenant", tenant), ("ordering_key", "ordering key", ordering_key)];
+    let is_any = tags.is_some() || labels.iter().any(|(.., value)| value.is_some());
+    is_any.then(|| {
+        html! {
+            @if let Some(tags) = tags { (self::tags(tags)) }
+            @for (field, word, value) in labels {
+                @if let Some(value) = value { span.hint { (word) " " } a href=(with(field, value)) { (text(value)) } " " }
+            }
+        }
+    })
+}
+
 /// A destination, or a channel that is paused by its name, which leads to its page.
 pub(super) fn destination(name: &str) -> Markup {
     html! { a href=(address(&Subject::Destination(name.to_owned()))) { (target(name)) } }

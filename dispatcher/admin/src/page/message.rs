@@ -17,6 +17,7 @@ use super::request_context::RequestContext;
 use crate::api::extract::{Body, Id};
 use crate::api::{Authored, Problem, messages as api};
 use outbox_console::edit::indented;
+use outbox_console::examine::as_curl;
 use outbox_console::explain::Said;
 use outbox_console::explain::{Explanation, Mentions, Repetition, Verdict, explain, life};
 
@@ -49,6 +50,15 @@ pub(super) async fn show(
         (time_line(&message))
         @if let Some(explained) = &explained { (more(explained)) }
         (content(&message))
+        @if let Some(curl) = as_curl(&api_state.config.current(), &message).filter(|curl| curl.len() <= SHOWN) {
+            section {
+                details {
+                    summary { "Request" }
+                    p.hint { "As its channel would make it now, with *** for what is secret. " (copy("request", "the request")) }
+                    pre #request .payload role="group" tabindex="0" aria-label="Request" { (curl) }
+                }
+            }
+        }
     };
     Ok(context.page(&Content::live(format!("Message {id}"), above, body)))
 }

@@ -160,8 +160,7 @@ fn fields(asked: &Fields) -> Markup {
     }
 }
 
-const HEADING: [&str; 11] =
-    ["Id", "Status", "Channel", "Key", "Target", "Tags", "Tenant", "Ordering key", "Attempts", "Created", "Last error"];
+const HEADING: [&str; 9] = ["Id", "Status", "Channel", "Key", "Target", "About", "Attempts", "Created", "Last error"];
 
 fn row(message: &MessageSummary) -> Row {
     let status = html! {
@@ -171,11 +170,12 @@ fn row(message: &MessageSummary) -> Row {
     Row::of_shape(Shape::Whole, parts::message(message.id))
         .cell(status)
         .cell(text(&message.channel))
-        .shaped(Shape::Name, text(&message.idempotency_key))
+        .shaped(Shape::Label, text(&message.idempotency_key))
         .shaped(Shape::Target, parts::target(&message.target))
-        .seldom(Shape::Name, message.tags.as_deref().map(links::tags))
-        .seldom(Shape::Name, message.tenant.as_deref().map(text))
-        .seldom(Shape::Name, message.ordering_key.as_deref().map(text))
+        .seldom(
+            Shape::Label,
+            links::about(message.tags.as_deref(), message.tenant.as_deref(), message.ordering_key.as_deref()),
+        )
         .number(message.attempts)
         .cell(time(&message.created_at))
         .seldom(Shape::Long, message.last_error.as_deref().map(text))

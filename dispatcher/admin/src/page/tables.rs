@@ -13,6 +13,8 @@ pub(super) enum Shape {
     Whole,
     /// A name of any length.
     Name,
+    /// The same among many columns.
+    Label,
     /// The target or the destination of messages.
     Target,
     /// A text of any length.
@@ -31,6 +33,7 @@ impl Shape {
             Self::Number => Some("number"),
             Self::Whole => Some("whole"),
             Self::Name => Some("name"),
+            Self::Label => Some("label"),
             Self::Target => Some("target"),
             Self::Long => Some("long"),
             Self::Cause => Some("cause"),

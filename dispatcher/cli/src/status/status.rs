@@ -1,6 +1,6 @@
 //! `outbox status`: who polls, what is due, what is dead.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -296,7 +296,7 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
     }
     let count = |count: Option<i64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
     let polls = |term: &TermEntry| shards.iter().any(|shard| shard.holder.as_ref() == Some(&term.holder));
-    let rows = entries.iter().map(|term| {
+    let row = |term: &TermEntry| {
         // A poller that was killed cannot note the end of its term. The next poller notes that the term was lost.
         let end = term.ended_because.as_deref().unwrap_or(if polls(term) { "polls" } else { "no word of its end" });
         [
@@ -311,13 +311,42 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
             Cell::whole(count(term.in_doubt)),
             term.failover().map_or_else(|| end.to_owned(), |change| format!("failover {change}")).into(),
         ]
-    });
+    };
+    let runs = entries.chunk_by(|later, earlier| later.shard == earlier.shard && is_dull(later) && is_dull(earlier));
+    let rows = runs.flat_map(|run| if run.len() < FOLDED { run.iter().map(row).collect() } else { vec![folded(run)] });
     let mut page = Page::default();
     page.table(
         ["SHARD", "EPOCH", "POLLER", "BEGAN", "ENDED", "CLAIMED", "DELIVERED", "FAILED", "IN DOUBT", "WHY"],
         rows,
     );
     page
+}
+
+/// So many dull terms, one after the other, are one row.
+const FOLDED: usize = 3;
+
+/// Whether a term ended as most do, and left nothing in doubt.
+fn is_dull(term: &TermEntry) -> bool {
+    term.ended_because.as_deref() == Some("interval") && term.in_doubt.unwrap_or(0) == 0 && term.failover().is_none()
+}
+
+/// Dull terms as one row, the latest first.
+fn folded(run: &[TermEntry]) -> [Cell; 10] {
+    let (latest, first) = (&run[0], &run[run.len() - 1]);
+    let sum = |count: fn(&TermEntry) -> Option<i64>| Cell::whole(run.iter().filter_map(count).sum::<i64>());
+    let pollers = run.iter().map(|term| &term.holder).collect::<BTreeSet<_>>().len();
+    [
+        Cell::whole(latest.shard),
+        Cell::whole(format!("{}-{}", first.epoch, latest.epoch)),
+        Cell::name(if pollers == 1 { "1 poller".to_owned() } else { format!("{pollers} pollers") }),
+        Cell::time(to_the_second(&first.started_at)),
+        Cell::time(latest.ended_at.as_deref().map_or_else(|| "-".to_owned(), to_the_second)),
+        sum(|term| term.claimed),
+        sum(|term| term.delivered),
+        sum(|term| term.failed),
+        sum(|term| term.in_doubt),
+        format!("interval, {} terms", run.len()).into(),
+    ]
 }
 
 #[cfg(test)]
@@ -339,6 +368,34 @@ mod tests {
         assert_eq!(said, "breaker open: orders until 2026-05-01T10:00:00Z (in 5.0s): 503");
         assert_eq!(paused(&pause("hand", "ada", None)), "paused: orders by ada until somebody resumes it: 503");
         assert!(paused(&pause("asked", "dispatcher", Some(1))).starts_with("paused: orders until 2026"));
+    }
+
+    #[test]
+    fn terms_that_ended_as_most_do_are_one_row_between_those_that_did_not() {
+        let term = |epoch: i64, why: Option<&str>| {
+            let json = serde_json::json!({
+                "shard": 0, "epoch": epoch, "holder": format!("h{}", epoch % 2), "started_at": format!("2026-05-01T10:00:{epoch:02}Z"),
+                "ended_at": why.map(|_| format!("2026-05-01T10:01:{epoch:02}Z")), "ended_because": why, "claimed": 10, "delivered": 9,
+                "failed": 1, "in_doubt": 0,
+            });
+            serde_json::from_value::<TermEntry>(json).unwrap_or_else(|why| panic!("{why}"))
+        };
+        let why = [
+            None,
+            Some("interval"),
+            Some("interval"),
+            Some("interval"),
+            Some("interval"),
+            Some("lost"),
+            Some("interval"),
+        ];
+        let entries: Vec<_> = why.into_iter().zip((1..=7).rev()).map(|(why, epoch)| term(epoch, why)).collect();
+        let shown = terms(&entries, &[]).on(&Screen::none());
+        let rows: Vec<_> =
+            shown.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(rows.len(), 4, "{shown}");
+        assert_eq!(rows[1], "0 3-6 2 pollers 2026-05-01T10:00:03Z 2026-05-01T10:01:06Z 40 36 4 0 interval, 4 terms");
+        assert!(rows[2].starts_with("0 2 ") && rows[3].starts_with("0 1 "), "{shown}");
     }
 
     #[test]

@@ -89,8 +89,8 @@ impl Adapter for Chalk {
         Answer::delivered(200, Some(self.room.clone()))
     }
 
-    fn examine(&self, _: Delivery) -> Result<(), String> {
-        Ok(())
+    fn examine(&self, _: Delivery) -> Result<String, String> {
+        Ok(String::new())
     }
 
     async fn check(&self) -> Result<String, String> {

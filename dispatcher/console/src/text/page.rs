@@ -103,7 +103,8 @@ impl Page {
         let kept: [bool; N] = std::array::from_fn(|column| rows.iter().any(|row| !row[column].is_empty()));
         let of =
             |cells: Vec<Cell>| cells.into_iter().zip(kept).filter_map(|(cell, kept)| kept.then_some(cell)).collect();
-        let heading = heading.into_iter().zip(kept).filter_map(|(word, kept)| kept.then(|| word.to_owned())).collect();
+        let heading =
+            heading.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(word, _)| word.to_owned()).collect();
         let rows = rows.into_iter().map(|row| of(Vec::from(row))).collect();
         self.parts.push(Part::Table { heading, rows, last: Last::Clipped });
     }

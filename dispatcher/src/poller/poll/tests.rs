@@ -26,7 +26,7 @@ impl Adapter for Telling {
         Answer::delivered(204, None)
     }
 
-    fn examine(&self, _: Delivery) -> Result<(), String> {
+    fn examine(&self, _: Delivery) -> Result<String, String> {
         unreachable!("nobody asks")
     }
 

@@ -21,7 +21,7 @@ impl Adapter for Refusing {
         Answer::failed(Outcome::Dead { reason: DeadReason::Permanent }, "no URL")
     }
 
-    fn examine(&self, _: Delivery) -> Result<(), String> {
+    fn examine(&self, _: Delivery) -> Result<String, String> {
         unreachable!("nobody asks")
     }
 
@@ -70,7 +70,7 @@ impl Adapter for Slow {
         if self.times_out { Answer::timed_out("no answer") } else { Answer::failed(Outcome::InDoubt, "no answer") }
     }
 
-    fn examine(&self, _: Delivery) -> Result<(), String> {
+    fn examine(&self, _: Delivery) -> Result<String, String> {
         unreachable!("nobody asks")
     }
 
@@ -165,7 +165,7 @@ impl Adapter for Asking {
         Answer::failed(Outcome::Unsent, format!("{before}, then {}", delivery.permit.holds()))
     }
 
-    fn examine(&self, _: Delivery) -> Result<(), String> {
+    fn examine(&self, _: Delivery) -> Result<String, String> {
         unreachable!("nobody asks")
     }
 
