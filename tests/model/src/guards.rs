@@ -37,4 +37,16 @@ pub enum Guard {
     OnlyGivenUpReleased,
     /// A claim proves the holder besides the epoch. Without it: the epoch alone.
     HolderCompared,
+    /// Epochs are minted above all that were seen. Without it: above those that the database knows.
+    EpochFloor,
+    /// Another lineage of the database ends the term. Without it: the term goes on there.
+    LineageEndsTerm,
+    /// Nobody claims in another lineage before all have written there what they know. Without it: at once.
+    MendBeforeClaims,
+    /// A claim is written again before its mark, and a mark before the next claim of its row. Without it: first all marks.
+    MendInOrder,
+    /// A process writes again until none of its rows waits for the mark of another. Without it: once.
+    MendAfterOthers,
+    /// A claim that is written again is superseded. Without it: by the next term, where the database knows its own.
+    MendSupersedes,
 }

@@ -13,7 +13,7 @@ impl Model for Protocol {
     type Action = Step;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State::first(u8::from(self.faults != Faults::None))]
+        vec![State::first(self.messages, u8::from(self.faults != Faults::None && !self.fails_over))]
     }
 
     fn actions(&self, state: &State, steps: &mut Vec<Step>) {

@@ -1,11 +1,11 @@
 //! What must hold, and what must be possible so that it means something.
 //!
 //! Two promises need no judge. A row is `SUCCESS` only by the outcome `Delivered`, which only an accepted request has; and
-//! no message is lost, because a message is pending, delivered, or dead for a reason, and nothing else.
+//! no message is lost, because a message is pending, delivered, or dead for a reason, and nothing else. A failover changes neither.
 
 use stateright::Property;
 
-use super::state::{BUDGET, MESSAGES, Outcome, Stage, State, Status};
+use super::state::{BUDGET, MESSAGES, Outcome, REPLICAS, Stage, Standby, State, Status};
 use super::{Faults, Policy, Protocol};
 pub use crate::promise::Promise;
 
@@ -41,11 +41,13 @@ impl State {
     /// Judges what can be seen of a state; what only a step can see is noted by the step.
     pub(super) fn judge(&mut self, protocol: &Protocol) {
         let under_way = |m| i8::from(self.is_named(m, |_| true));
+        // Until all have written again what the database has lost, it knows less than they do.
+        let told = !self.standby.awaits_any();
         let promises = [
             (Promise::Epochs, self.terms.is_sorted_by(|a, b| a.epoch < b.epoch)),
-            (Promise::Counted, (0..MESSAGES).all(|m| self.messages[m].uncounted <= under_way(m))),
+            (Promise::Counted, !told || (0..MESSAGES).all(|m| self.messages[m].uncounted <= under_way(m))),
             (Promise::Counted, self.messages.iter().all(|message| message.attempts <= BUDGET)),
-            (Promise::Explained, self.messages.iter().all(|message| message.unexplained <= 1)),
+            (Promise::Explained, !told || self.messages.iter().all(|message| message.unexplained <= 1)),
             (
                 Promise::Bound,
                 self.processes.iter().all(|p| p.attempts.iter().flatten().count() <= protocol.max_in_flight),
@@ -80,6 +82,17 @@ pub(super) fn properties(protocol: &Protocol) -> Vec<Property<Protocol>> {
             })
         }),
     ]);
+    if protocol.fails_over {
+        all.extend([
+            Property::sometimes("all is delivered after a failover", |_, state: &State| {
+                matches!(state.standby, Standby::Promoted(_))
+                    && state.messages.iter().all(|message| message.status == Status::Success)
+            }),
+            Property::always("what a failover lost can be written again", |protocol: &Protocol, state: &State| {
+                !state.standby.awaits_any() || (0..REPLICAS).any(|replica| protocol.mend(state, replica).is_some())
+            }),
+        ]);
+    }
     if protocol.faults != Faults::None {
         all.push(match protocol.in_doubt {
             Policy::Resend => Property::sometimes("a doubt is resent, and the budget used up", |_, state: &State| {

@@ -13,10 +13,14 @@ pub struct Protocol {
     pub max_in_flight: usize,
     /// What becomes of a row in doubt.
     pub in_doubt: Policy,
+    /// Messages that are due.
+    pub messages: usize,
     /// Whether the two messages have the same ordering key.
     pub ordered: bool,
     /// What may go wrong.
     pub faults: Faults,
+    /// Whether the database fails over, once, to a standby that lags. Then no process dies: only it knows what it sent in the lag.
+    pub fails_over: bool,
 }
 
 /// `in_doubt` of the channel.

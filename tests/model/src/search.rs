@@ -8,6 +8,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 use super::Protocol;
 use super::state::State;
 use super::steps::Step;
+use super::traces::Trace;
 use crate::promise::Promise;
 
 /// Searches all that can happen, and says how much that was.
@@ -50,9 +51,23 @@ pub fn steps_to_breach(protocol: Protocol, promise: Promise) -> usize {
 
 /// Where the steps lead, or how many of them can be taken before one cannot.
 pub fn follow(protocol: Protocol, steps: &[Step]) -> Result<State, usize> {
-    let mut state = State::first(1);
+    let mut state = State::first(protocol.messages, 1);
     for (taken, step) in steps.iter().enumerate() {
         state = protocol.next_state(&state, *step).ok_or(taken)?;
     }
     Ok(state)
+}
+
+/// Asserts that without the guard the steps of the trace break its promise, and no fewer steps do. With it they cannot be taken, or
+/// break nothing.
+///
+/// # Panics
+/// Where that is not so.
+pub fn assert_needed(trace: &Trace) {
+    let unguarded = trace.protocol.without(trace.without);
+    assert_eq!(follow(unguarded, trace.steps).map(|state| state.breaks(trace.breaks)), Ok(true));
+    assert_eq!(steps_to_breach(unguarded, trace.breaks), trace.steps.len());
+    let guarded = follow(trace.protocol, trace.steps);
+    let kept = |state: &State| Promise::ALL.iter().all(|promise| !state.breaks(*promise));
+    assert!(guarded.as_ref().map_or(true, kept), "{guarded:?}");
 }

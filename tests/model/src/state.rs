@@ -9,15 +9,17 @@ pub const MESSAGES: usize = 2;
 /// Attempts that a message has: `max_attempts`.
 pub const BUDGET: u8 = 2;
 /// A revision that no row has. It stands for all of which the row has moved on.
-const MOVED_ON: u8 = u8::MAX;
+pub(crate) const MOVED_ON: u8 = u8::MAX;
 
 /// One moment of the whole system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct State {
     /// Terms that the lease store remembers. Only an epoch that does not come from the database is taken from here.
     pub counted: u8,
-    /// `outbox_term_log`; the last is the term row.
+    /// All terms that were begun.
     pub terms: Vec<Term>,
+    /// `outbox_term`: the index of the newest term that the database knows.
+    pub newest: Option<usize>,
     /// `outbox_claim`.
     pub claims: Vec<Claim>,
     /// `outbox`, and what became of each message outside.
@@ -26,6 +28,10 @@ pub struct State {
     pub processes: [Process; REPLICAS],
     /// Processes that may still die.
     pub crashes: u8,
+    /// The standby of the database.
+    pub standby: Standby,
+    /// Marks that the standby lacks, in the journals of the processes that wrote them, whether they were answered or not.
+    pub journal: Vec<Marked>,
     /// The first promise that was broken on the way here.
     pub broken: Option<Promise>,
 }
@@ -119,7 +125,7 @@ pub enum Claiming {
 }
 
 /// A claimed row on its way to its mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Attempt {
     /// Index of the term under which it was claimed.
     pub term: usize,
@@ -132,7 +138,7 @@ pub struct Attempt {
 }
 
 /// How far an attempt has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
     /// Claimed; the gate was not asked yet.
     Claimed,
@@ -145,7 +151,7 @@ pub enum Stage {
 }
 
 /// The outcomes that differ for the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
     /// Accepted, and we know it.
     Delivered,
@@ -157,17 +163,71 @@ pub enum Outcome {
     Unsent,
 }
 
+/// The standby of the database.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Standby {
+    /// It has all that was committed.
+    Follows,
+    /// It has what was committed until a moment ago.
+    Lags(Box<Past>),
+    /// It is the database now, of another lineage. These processes have still to write again what they know.
+    Promoted([bool; REPLICAS]),
+}
+
+/// The database as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Past {
+    /// [`State::newest`].
+    pub newest: Option<usize>,
+    /// [`State::claims`].
+    pub claims: Vec<Claim>,
+    /// [`State::messages`], with what became of them outside until now.
+    pub messages: [Message; MESSAGES],
+}
+
+/// A mark in the journal of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Marked {
+    /// The process.
+    pub replica: usize,
+    /// The message.
+    pub message: usize,
+    /// What was marked.
+    pub attempt: Attempt,
+}
+
+impl Standby {
+    /// Whether it lacks what is committed now.
+    pub fn lags(&self) -> bool {
+        matches!(self, Self::Lags(_))
+    }
+
+    /// Whether this process has still to write something again.
+    pub fn awaits(&self, replica: usize) -> bool {
+        matches!(self, Self::Promoted(processes) if processes[replica])
+    }
+
+    /// Whether any process has.
+    pub fn awaits_any(&self) -> bool {
+        (0..REPLICAS).any(|replica| self.awaits(replica))
+    }
+}
+
 impl State {
-    /// Two messages are due, and nobody has campaigned yet.
-    pub fn first(crashes: u8) -> Self {
+    /// So many messages are due, and nobody has campaigned yet.
+    pub fn first(due: usize, crashes: u8) -> Self {
         let message = Message { status: Status::Pending, revision: 0, attempts: 0, uncounted: 0, unexplained: 0 };
+        let delivered = Message { status: Status::Success, ..message };
         Self {
             counted: 0,
             terms: Vec::new(),
+            newest: None,
             claims: Vec::new(),
-            messages: [message; MESSAGES],
+            messages: std::array::from_fn(|m| if m < due { message } else { delivered }),
             processes: [Process::default(); REPLICAS],
             crashes,
+            standby: Standby::Follows,
+            journal: Vec::new(),
             broken: None,
         }
     }
@@ -183,6 +243,14 @@ impl State {
     pub fn is_in_flight(&self, message: usize, term: Option<usize>, stage: impl Fn(Stage) -> bool) -> bool {
         let attempts = self.processes.iter().filter_map(|process| process.attempts[message]);
         attempts.filter(|attempt| term.is_none_or(|term| attempt.term == term)).any(|attempt| stage(attempt.stage))
+    }
+
+    /// Changes what became of a message outside: no failover takes that back.
+    pub fn witness(&mut self, message: usize, change: impl Fn(&mut Message)) {
+        change(&mut self.messages[message]);
+        if let Standby::Lags(past) = &mut self.standby {
+            change(&mut past.messages[message]);
+        }
     }
 
     /// Whether no row is in two claims at one revision.
@@ -207,8 +275,11 @@ impl State {
 
     /// Forgets what no step will look at again: of a look or a claim the rows that have moved on; of an attempt at such a
     /// row what its mark would say, since it will be refused; of a message that is finished, and of which nothing is under
-    /// way, all but that; and how high a revision is that nothing remembers.
+    /// way, all but that; and how high a revision is that nothing remembers. Nothing while commits may be lost.
     pub fn forget(&mut self) {
+        if self.standby.lags() || self.standby.awaits_any() {
+            return;
+        }
         let rows = self.messages;
         let moved_on = |m: usize, revision: u8| rows[m].status != Status::Pending || rows[m].revision != revision;
         for claim in &mut self.claims {

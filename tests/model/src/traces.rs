@@ -1,10 +1,11 @@
 //! For each guard a shortest way to what breaks without it. The tests search the model for its length, follow it with
-//! and without the guard, and replay it on real databases.
+//! and without the guard, and replay it on real databases, but for those of [`ROLLBACK`].
 
 use super::guards::Guard;
+use super::state::MESSAGES;
 use super::steps::Step::{
-    self, Accept, BeginTerm, Claim, ClaimUnanswered, Deliver, Edit, Forget, Gate, HandOver, Look, Mark, MarkUnanswered,
-    Refuse, Release, Select, SelectUnseen, Settle, Unseen,
+    self, Accept, BeginTerm, Claim, ClaimUnanswered, Deliver, Edit, FailOver, Forget, Gate, HandOver, Lag, Look, Mark,
+    MarkUnanswered, Mend, Refuse, Release, Select, SelectUnseen, Settle, Unseen,
 };
 use super::{Faults, Policy, Protocol};
 use crate::promise::Promise;
@@ -15,8 +16,10 @@ pub const CALM: Protocol = Protocol {
     terms: 3,
     max_in_flight: 2,
     in_doubt: Policy::Resend,
+    messages: MESSAGES,
     ordered: false,
     faults: Faults::None,
+    fails_over: false,
 };
 
 /// Three terms, two rows of one ordering key; processes die, and answers are lost.
@@ -28,6 +31,12 @@ pub const TWO_AT_A_TIME: Protocol = Protocol { terms: 2, faults: Faults::Freezes
 /// Three terms, one row at a time, and none of them twice.
 pub const AT_MOST_ONCE: Protocol =
     Protocol { terms: 3, max_in_flight: 1, in_doubt: Policy::DeadLetter, ..TWO_AT_A_TIME };
+
+/// Three terms, one row; the database fails over to a standby that lags.
+pub const ROLLBACK: Protocol = Protocol { messages: 1, fails_over: true, ..CALM };
+
+/// The same, and answers are lost.
+pub const LOSSY_ROLLBACK: Protocol = Protocol { faults: Faults::Crashes, ..ROLLBACK };
 
 /// What happens without a guard.
 #[derive(Debug, Clone, Copy)]
@@ -207,4 +216,75 @@ pub const ONLY_GIVEN_UP_RELEASED: Trace = Trace {
     without: &[Guard::OnlyGivenUpReleased],
     breaks: Promise::Claimed,
     steps: &[BeginTerm(0), Look(0), Select(0), Claim(0), Release(0), Gate(0, 0)],
+};
+
+/// The database has forgotten the last term, and mints its epoch again.
+pub const EPOCH_FLOOR: Trace = Trace {
+    protocol: ROLLBACK,
+    without: &[Guard::EpochFloor],
+    breaks: Promise::Epochs,
+    steps: &[Lag, BeginTerm(0), HandOver(0), FailOver, BeginTerm(0)],
+};
+
+/// A claim that was written again says that its gate is closed, and is settled while its holder still sends.
+pub const LINEAGE_ENDS_TERM: Trace = Trace {
+    protocol: LOSSY_ROLLBACK,
+    without: &[Guard::LineageEndsTerm],
+    breaks: Promise::Claimed,
+    steps: &[Lag, BeginTerm(0), Claim(0), FailOver, Mend(0), BeginTerm(1), Settle(1, 0), Gate(0, 0)],
+};
+
+/// An earlier term is the newest again, and sends what the one that is forgotten has on the wire.
+pub const MEND_BEFORE_CLAIMS: Trace = Trace {
+    protocol: ROLLBACK,
+    without: &[Guard::MendBeforeClaims],
+    breaks: Promise::Turns,
+    steps: &[BeginTerm(0), Lag, BeginTerm(1), Claim(1), Gate(1, 0), FailOver, Claim(0), Gate(0, 0)],
+};
+
+/// A mark that is written again before its claim is refused, and the row is in doubt.
+pub const MEND_IN_ORDER: Trace = Trace {
+    protocol: ROLLBACK,
+    without: &[Guard::MendInOrder],
+    breaks: Promise::NoDoubt,
+    steps: &[
+        Lag,
+        BeginTerm(0),
+        Claim(0),
+        HandOver(0),
+        Gate(0, 0),
+        Mark(0, 0),
+        FailOver,
+        Mend(0),
+        BeginTerm(0),
+        Settle(0, 0),
+    ],
+};
+
+/// The claim of what is on the wire waits for a mark that another process has yet to write again, and is never made.
+pub const MEND_AFTER_OTHERS: Trace = Trace {
+    protocol: ROLLBACK,
+    without: &[Guard::MendAfterOthers],
+    breaks: Promise::Counted,
+    steps: &[
+        BeginTerm(0),
+        Claim(0),
+        HandOver(0),
+        Lag,
+        BeginTerm(1),
+        Mark(0, 0),
+        Claim(1),
+        Gate(1, 0),
+        FailOver,
+        Mend(1),
+        Mend(0),
+    ],
+};
+
+/// No term supersedes the claims of one that the database has forgotten, and what is on the wire is sent again.
+pub const MEND_SUPERSEDES: Trace = Trace {
+    protocol: ROLLBACK,
+    without: &[Guard::MendSupersedes],
+    breaks: Promise::Turns,
+    steps: &[Lag, BeginTerm(0), Claim(0), Gate(0, 0), FailOver, Mend(0), BeginTerm(1), Claim(1), Gate(1, 0)],
 };

@@ -112,6 +112,13 @@ impl Protocol {
         Some(next)
     }
 
+    /// All of it, where nothing that could come between matters.
+    pub(super) fn claim_at_once(&self, state: &State, replica: usize) -> Option<State> {
+        let seen = self.look(state, replica)?;
+        let selected = self.select(&seen, replica)?;
+        self.claim(&selected, replica)
+    }
+
     /// The commit, of which the process never hears: the answer is lost, or its term ended meanwhile. It sends nothing.
     pub(super) fn claim_unanswered(&self, state: &State, replica: usize) -> Option<State> {
         let (term, revisions) = selected(state, replica)?;

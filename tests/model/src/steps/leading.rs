@@ -59,16 +59,21 @@ impl Protocol {
         if process.lead != Lead::Candidate || !chosen || waits || state.terms.len() >= self.terms {
             return None;
         }
-        let last = state.terms.last().map_or(0, |term| term.epoch);
+        let epoch_of = |term: usize| state.terms[term].epoch;
+        let last = state.newest.map(epoch_of);
+        let seen = (0..state.terms.len()).map(epoch_of).max().filter(|_| self.has(Guard::EpochFloor));
         let mut next = state.clone();
         let epoch = if self.has(Guard::EpochFromDatabase) {
-            last + 1
+            last.max(seen).unwrap_or(0) + 1
         } else {
             next.counted += 1;
             next.counted
         };
         next.terms.push(Term { epoch, open: true });
-        next.claims.iter_mut().for_each(|claim| claim.superseded = true);
+        // Those of earlier terms were superseded when it began.
+        let of_last = next.claims.iter_mut().filter(|claim| Some(epoch_of(claim.term)) == last);
+        of_last.for_each(|claim| claim.superseded = true);
+        next.newest = Some(state.terms.len());
         next.processes[replica].lead = Lead::Leads(state.terms.len());
         Some(next)
     }
@@ -90,7 +95,7 @@ impl Protocol {
 
     /// Whether the term row still says this term.
     pub(super) fn is_present(&self, state: &State, term: usize) -> bool {
-        let epochs_agree = state.terms.last().is_some_and(|last| last.epoch == state.terms[term].epoch);
-        epochs_agree && (term + 1 == state.terms.len() || !self.has(Guard::HolderCompared))
+        let epochs_agree = |newest: usize| state.terms[newest].epoch == state.terms[term].epoch;
+        state.newest.is_some_and(epochs_agree) && (Some(term) == state.newest || !self.has(Guard::HolderCompared))
     }
 }

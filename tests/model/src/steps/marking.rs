@@ -2,7 +2,7 @@
 
 use crate::guards::Guard;
 use crate::promise::Promise;
-use crate::state::{Attempt, BUDGET, Message, Outcome, Stage, State, Status};
+use crate::state::{Attempt, BUDGET, Marked, Message, Outcome, Stage, State, Status};
 use crate::{Faults, Policy, Protocol};
 
 impl Protocol {
@@ -25,6 +25,30 @@ impl Protocol {
     fn written(&self, state: &State, replica: usize, message: usize) -> Option<State> {
         let attempt = state.processes[replica].attempts[message]?;
         let Stage::Over(outcome) = attempt.stage else { return None };
+        let mut next = state.clone();
+        if self.write(&mut next, replica, message, attempt, outcome) {
+            if attempt.counted {
+                next.break_promise(Promise::CountedOnce);
+            }
+            let counted = next.messages[message].attempts > state.messages[message].attempts;
+            next.processes[replica].attempts[message] = Some(Attempt { counted, ..attempt });
+            if state.standby.lags() {
+                next.journal.push(Marked { replica, message, attempt });
+                next.journal.sort_unstable();
+            }
+        }
+        Some(next)
+    }
+
+    /// Writes the mark of this attempt. Says whether it applied.
+    pub(super) fn write(
+        &self,
+        state: &mut State,
+        replica: usize,
+        message: usize,
+        attempt: Attempt,
+        outcome: Outcome,
+    ) -> bool {
         let row = state.messages[message];
         let marked = self.marked(row, outcome);
         let claim = state
@@ -34,20 +58,13 @@ impl Protocol {
         let takes = row.status == Status::Pending
             && (row.revision == attempt.revision || !self.has(Guard::MarkComparesRevision))
             && (claim.is_some() || !self.has(Guard::MarkNeedsClaim) || !self.has(Guard::ClaimBeforeSend));
-
-        let mut next = state.clone();
         if takes {
-            next.messages[message] = marked;
-            if attempt.counted {
-                next.break_promise(Promise::CountedOnce);
-            }
-            let counted = marked.attempts > row.attempts;
-            next.processes[replica].attempts[message] = Some(Attempt { counted, ..attempt });
+            state.messages[message] = marked;
         }
         if let Some(claim) = claim.filter(|claim| is_last_of(state, replica, message, *claim)) {
-            next.claims.remove(claim);
+            state.claims.remove(claim);
         }
-        Some(next)
+        takes
     }
 
     /// The row as this outcome leaves it.

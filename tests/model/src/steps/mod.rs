@@ -2,6 +2,7 @@
 //! commits, a look at the gate. Between two steps of a replica all others may take theirs.
 
 mod claiming;
+mod failover;
 mod leading;
 mod marking;
 mod sending;

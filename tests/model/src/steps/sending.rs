@@ -25,7 +25,7 @@ pub(super) fn refuse(state: &State, replica: usize, message: usize) -> Option<St
 
 fn accepted(state: &State, replica: usize, message: usize, outcome: Outcome) -> Option<State> {
     let mut next = go_on(state, replica, message, Stage::Sent, Stage::Over(outcome))?;
-    next.messages[message].unexplained += 1;
+    next.witness(message, |row| row.unexplained += 1);
     Some(next)
 }
 
@@ -51,7 +51,7 @@ impl Protocol {
 
     pub(super) fn deliver(&self, state: &State, replica: usize, message: usize) -> Option<State> {
         let mut next = go_on(state, replica, message, Stage::Passed, Stage::Sent)?;
-        next.messages[message].uncounted += 1;
+        next.witness(message, |row| row.uncounted += 1);
         if self.faults == Faults::Freezes {
             return Some(next);
         }

@@ -10,7 +10,12 @@ impl Protocol {
     pub(super) fn settle(&self, state: &State, replica: usize, term: usize) -> Option<State> {
         let own = open_term(state, replica)?;
         let over = |claim: &Claim| claim.term == term && claim.superseded && self.is_over(state, claim);
-        if !self.is_present(state, own) || !state.claims.iter().any(over) {
+        let is_earlier = state.terms[term].epoch < state.terms[own].epoch;
+        if !self.is_present(state, own) || !is_earlier || !state.claims.iter().any(over) {
+            return None;
+        }
+        // No journal knows what is decided here in the lag, and then sent.
+        if state.standby.lags() && (0..MESSAGES).any(|message| state.is_named(message, over)) {
             return None;
         }
         let mut next = state.clone();

@@ -1,7 +1,8 @@
 //! A step, of any kind.
 
-use super::{claiming, leading, sending};
+use super::{claiming, failover, leading, sending};
 use crate::Protocol;
+use crate::guards::Guard;
 use crate::state::{MESSAGES, REPLICAS, State};
 
 /// One step, by the name of the function that takes it, with the replica, and where it is about one the message.
@@ -52,12 +53,18 @@ pub enum Step {
     Crash(usize),
     /// Somebody edits a message that is due and that nobody has in hand.
     Edit(usize),
+    /// The standby falls behind: of what is committed from now on it has nothing.
+    Lag,
+    /// The database is lost, and the standby takes its place.
+    FailOver,
+    /// The process finds that, and writes again what it knows and the database lacks.
+    Mend(usize),
 }
 
 impl Step {
     /// The steps to try: those of replicas with something to do.
     pub(crate) fn of(state: &State) -> impl Iterator<Item = Self> {
-        const OF_REPLICAS: [fn(usize) -> Step; 10] = [
+        const OF_REPLICAS: [fn(usize) -> Step; 11] = [
             Step::BeginTerm,
             Step::End,
             Step::HandOver,
@@ -68,6 +75,7 @@ impl Step {
             Step::Claim,
             Step::ClaimUnanswered,
             Step::Crash,
+            Step::Mend,
         ];
         const OF_ATTEMPTS: [fn(usize, usize) -> Step; 8] = [
             Step::Gate,
@@ -89,7 +97,7 @@ impl Step {
             left.map(move |claim| Self::Settle(replica, claim.term))
         });
         let releasing = state.claims.iter().map(|claim| Self::Release(claim.term));
-        let others = (0..MESSAGES).map(Self::Edit).chain([Self::Forget]);
+        let others = (0..MESSAGES).map(Self::Edit).chain([Self::Forget, Self::Lag, Self::FailOver]);
         others.chain(replicas).chain(attempts).chain(settling).chain(releasing)
     }
 }
@@ -97,7 +105,24 @@ impl Step {
 impl Protocol {
     /// What comes of a step; none where it cannot be taken.
     pub(crate) fn take(&self, state: &State, step: Step) -> Option<State> {
+        // Sends go on meanwhile. They might as well have come before the failover, or once all is written.
+        if state.standby.awaits_any() && self.has(Guard::MendBeforeClaims) && !matches!(step, Step::Mend(_)) {
+            return None;
+        }
         match step {
+            Step::Claim(replica) if self.fails_over => self.claim_at_once(state, replica),
+            Step::Forget
+            | Step::End(_)
+            | Step::Look(_)
+            | Step::Select(_)
+            | Step::Unseen(_)
+            | Step::SelectUnseen(_)
+            | Step::ClaimUnanswered(_)
+            | Step::Edit(_)
+                if self.fails_over =>
+            {
+                None
+            }
             Step::Forget => Some(leading::forget(state)),
             Step::End(replica) => leading::end(state, replica),
             Step::HandOver(replica) => self.hand_over(state, replica),
@@ -120,6 +145,9 @@ impl Protocol {
             Step::Settle(replica, term) => self.settle(state, replica, term),
             Step::Crash(replica) => leading::crash(state, replica),
             Step::Edit(message) => claiming::edit(state, message),
+            Step::Lag => self.lag(state),
+            Step::FailOver => failover::fail_over(state),
+            Step::Mend(replica) => self.mend(state, replica),
         }
     }
 }

@@ -4,8 +4,7 @@ mod replay;
 
 use outbox_model::guards::Guard;
 use outbox_model::promises::Promise;
-use outbox_model::search::{assert_holds, follow, steps_to_breach};
-use outbox_model::state::State;
+use outbox_model::search::{assert_holds, assert_needed, follow, steps_to_breach};
 use outbox_model::steps::Step;
 use outbox_model::traces::{self, Trace};
 use outbox_model::{Faults, Protocol};
@@ -28,17 +27,6 @@ fn every_duplicate_is_explained_by_a_doubt_wherever_a_process_stands_still() {
 #[test]
 fn nothing_is_delivered_twice_where_doubts_are_dead_letters() {
     assert_holds("at most once", traces::AT_MOST_ONCE);
-}
-
-/// Without the guard the steps of the trace break its promise, and no fewer steps do; with it they cannot be taken, or
-/// break nothing.
-fn assert_needed(trace: &Trace) {
-    let unguarded = trace.protocol.without(trace.without);
-    assert_eq!(follow(unguarded, trace.steps).map(|state| state.breaks(trace.breaks)), Ok(true));
-    assert_eq!(steps_to_breach(unguarded, trace.breaks), trace.steps.len());
-    let guarded = follow(trace.protocol, trace.steps);
-    let kept = |state: &State| Promise::ALL.iter().all(|promise| !state.breaks(*promise));
-    assert!(guarded.as_ref().map_or(true, kept), "{guarded:?}");
 }
 
 /// As [`assert_needed`]: a message is doubled. Before that, its row is in two claims at one revision.

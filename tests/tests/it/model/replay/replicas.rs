@@ -126,7 +126,10 @@ impl<'a> Replicas<'a> {
             | Step::Release(_)
             | Step::AcceptUnanswered(..)
             | Step::TimeOut(..)
-            | Step::Crash(_) => panic!("no trace that is replayed has the step {step:?}"),
+            | Step::Crash(_)
+            | Step::Lag
+            | Step::FailOver
+            | Step::Mend(_) => panic!("no trace that is replayed has the step {step:?}"),
         }
     }
 
