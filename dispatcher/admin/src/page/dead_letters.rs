@@ -28,6 +28,7 @@ use super::tables::{PAGE, Row, Shape, filled};
 use super::unknown::unknown;
 use super::{PageState, paths};
 use crate::api::{Kind, Problem};
+use outbox_console::text::in_one_line;
 
 /// The field by which a form without a filter says that it means every dead letter.
 pub(super) const ALL: &str = "all";
@@ -238,7 +239,8 @@ fn row(letter: &DeadLetter) -> Row {
     Row::of_shape(Shape::Whole, parts::message(letter.id))
         .cell(text_if(letter.dead_reason.as_deref()))
         .shaped(Shape::Whole, count(letter.last_status_code))
-        .shaped(Shape::Label, text(&letter.idempotency_key))
+        .shaped(Shape::Key, text(&letter.idempotency_key))
+        .titled(&in_one_line(&letter.idempotency_key))
         .shaped(Shape::Target, parts::target(&letter.target))
         .seldom(
             Shape::Label,

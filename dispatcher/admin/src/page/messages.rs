@@ -22,6 +22,7 @@ use super::selected::{Choice, MESSAGES, choices_of, to_select};
 use super::tables::{PAGE, Row, Shape, filled};
 use super::unknown::unknown;
 use super::{dead_letters, paths};
+use outbox_console::text::in_one_line;
 
 pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let above = html! { (by_status(&asked)) (filter(paths::MESSAGES, &asked, &fields(&asked))) };
@@ -170,7 +171,8 @@ fn row(message: &MessageSummary) -> Row {
     Row::of_shape(Shape::Whole, parts::message(message.id))
         .cell(status)
         .cell(text(&message.channel))
-        .shaped(Shape::Label, text(&message.idempotency_key))
+        .shaped(Shape::Key, text(&message.idempotency_key))
+        .titled(&in_one_line(&message.idempotency_key))
         .shaped(Shape::Target, parts::target(&message.target))
         .seldom(
             Shape::Label,

@@ -13,7 +13,9 @@ pub(super) enum Shape {
     Whole,
     /// A name of any length.
     Name,
-    /// The same among many columns.
+    /// A key of any length, cut where there is no room.
+    Key,
+    /// What a customer knows of a message.
     Label,
     /// The target or the destination of messages.
     Target,
@@ -33,6 +35,7 @@ impl Shape {
             Self::Number => Some("number"),
             Self::Whole => Some("whole"),
             Self::Name => Some("name"),
+            Self::Key => Some("key"),
             Self::Label => Some("label"),
             Self::Target => Some("target"),
             Self::Long => Some("long"),
