@@ -12,13 +12,14 @@ WHERE r.id <> $2
                   WHERE a.action = 'failover' AND a.who = r.id AND a.why = $3)
 
 -- name: claim
--- A claim that a failover lost, made again of what is left of it.
+-- A claim that a failover lost, made again of what is left of it. Its term is over, and the database may have forgotten it: then no
+-- term that begins would supersede it.
 INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at, settling_ms, settling_closed_ms, at_most_once,
-                          gate_closed_at)
+                          gate_closed_at, superseded_at)
 VALUES ($1::uuid, $2, $3, $4, ARRAY(SELECT json_array_elements_text($5::json)::bigint),
         ARRAY(SELECT json_array_elements_text($6::json)::integer),
         timestamptz '1970-01-01 00:00:00+00' + $7::bigint * interval '1 microsecond', $8, $9,
-        ARRAY(SELECT json_array_elements_text($10::json)), clock_timestamp())
+        ARRAY(SELECT json_array_elements_text($10::json)), clock_timestamp(), clock_timestamp())
 
 -- name: claims
 -- The rows of all claims that stand.

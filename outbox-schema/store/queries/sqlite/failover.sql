@@ -12,11 +12,12 @@ WHERE r.id <> ?2
                   WHERE a.action = 'failover' AND a.who = r.id AND a.why = ?3)
 
 -- name: claim
--- A claim that a failover lost, made again of what is left of it.
+-- A claim that a failover lost, made again of what is left of it. Its term is over, and the database may have forgotten it: then no
+-- term that begins would supersede it.
 INSERT INTO outbox_claim (id, shard, epoch, holder, message_ids, revisions, claimed_at, settling_ms, settling_closed_ms, at_most_once,
-                          gate_closed_at)
+                          gate_closed_at, superseded_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7 / 1000, ?8, ?9, ?10,
-        CAST(round(unixepoch('subsec') * 1000) AS INTEGER))
+        CAST(round(unixepoch('subsec') * 1000) AS INTEGER), CAST(round(unixepoch('subsec') * 1000) AS INTEGER))
 
 -- name: claims
 -- The rows of all claims that stand.

@@ -57,7 +57,7 @@ pub async fn a_claim_that_a_failover_lost_is_made_again_and_its_marks_count(outb
     let again = outbox.strings(&columns, "outbox_claim").await;
     assert_eq!(again[0][..4], made[0][..4]);
     assert_eq!((again[0][4].as_deref(), again[0][5].as_deref()), (Some("60000"), Some("30000")));
-    assert_eq!(outbox.count("outbox_claim WHERE gate_closed_at IS NOT NULL AND superseded_at IS NULL").await, 1);
+    assert_eq!(outbox.count("outbox_claim WHERE gate_closed_at IS NOT NULL AND superseded_at IS NOT NULL").await, 1);
 
     let report = outbox.store.mark(&[delivered(&term, claim, &messages[0])], &[]).await.unwrap();
     assert_eq!((report.fenced, outbox.message(messages[0].id()).await.status.as_str()), (vec![], "SUCCESS"));
@@ -69,6 +69,17 @@ pub async fn a_claim_that_a_failover_lost_is_made_again_and_its_marks_count(outb
     outbox.age_claims(Duration::from_mins(2)).await;
     let settled = outbox.store.settle(&next, &channels, &[]).await.unwrap();
     assert_eq!((settled.decided.len(), settled.decided.iter().any(|row| row.crashed)), (2, false));
+}
+
+/// No term that begins would supersede it: the term row says an earlier one.
+pub async fn the_claim_of_a_term_that_a_failover_lost_is_left_out_by_the_next(outbox: &Outbox) {
+    let (term, claim, messages) = claimed(outbox).await;
+    outbox.execute("DELETE FROM outbox_claim").await;
+    let lost = PastClaim { epoch: Epoch(term.epoch.0 + 1), ..past(&term, claim, &messages) };
+    assert_eq!(found(outbox, &lost).await, [Found::AsClaimed; 3]);
+    let opened = outbox.store.begin_term(Shard(0), &Holder::new("next", "1"), lost.epoch).await.unwrap();
+    let ids: Vec<_> = messages.iter().map(Message::id).collect();
+    assert_eq!((opened.epoch, opened.unsettled), (Epoch(lost.epoch.0 + 1), ids));
 }
 
 /// No row is in two claims at one revision.

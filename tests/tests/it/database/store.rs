@@ -50,6 +50,7 @@ on_every_database! {
     ],
     failovers: [
         a_claim_that_a_failover_lost_is_made_again_and_its_marks_count,
+        the_claim_of_a_term_that_a_failover_lost_is_left_out_by_the_next,
         a_row_that_another_claim_has_is_not_claimed_again,
         no_claim_is_made_again_once_a_term_has_begun_since_the_failover,
         a_row_that_is_gone_or_is_another_messages_is_told_from_one_that_moved_on,
