@@ -88,14 +88,19 @@ impl Mender {
         while began.elapsed() < GIVEN_UP {
             let mending = async {
                 if !is_written {
-                    self.mend_once(&mut marked).await?;
+                    let others = self.others().await?;
+                    let behind = self.mend_once(&mut marked).await?;
+                    // A row waits for the mark of another replica, which tells once that is written.
+                    if behind && !others.is_empty() && began.elapsed() < LIMIT {
+                        return Ok(others);
+                    }
                     // Others wait for each that has polled, also where it claimed nothing.
                     if self.terms.borrow().is_some() {
                         self.tell(entry, marked).await?;
                     }
                     is_written = true;
                 }
-                awaited(&self.database, Shard::default(), &self.instance, &self.change()).await
+                self.others().await
             };
             match tokio::time::timeout(LIMIT, mending).await {
                 Ok(Ok(others)) if others.is_empty() => break,
@@ -114,8 +119,14 @@ impl Mender {
         self.lineages.mended(changes);
     }
 
-    /// The same, once. A row that was marked more than once in the last seconds is written step by step.
-    async fn mend_once(&self, marked: &mut usize) -> Result<(), StoreError> {
+    /// The replicas that have still to write again what they know.
+    async fn others(&self) -> Result<Vec<String>, StoreError> {
+        awaited(&self.database, Shard::default(), &self.instance, &self.change()).await
+    }
+
+    /// The same, once. A row that was marked more than once in the last seconds is written step by step. Says whether one still waits
+    /// for a mark of another replica.
+    async fn mend_once(&self, marked: &mut usize) -> Result<bool, StoreError> {
         fault_point::reach(Point::Mend).await;
         loop {
             let before = *marked;
@@ -134,7 +145,7 @@ impl Mender {
                 *marked += self.mark(&to_mend).await?;
             }
             if !behind || *marked == before {
-                return Ok(());
+                return Ok(behind);
             }
         }
     }
