@@ -329,7 +329,7 @@ async fn postgres(options: &ConnectOptions<'_>, admission: Option<Admission>) ->
                 if let Some(told) = admission.told {
                     connection.execute(told).await?;
                 }
-                admission.of_new(lineage::read_postgres(connection).await).await
+                admission.of_new_postgres(lineage::read_postgres(connection).await).await
             })
         })
         .connect_with(connect.clone());
@@ -379,13 +379,36 @@ struct Admission {
 }
 
 impl Admission {
-    /// The same for a new connection: the first ones after a failover wait until what it lost is written again.
-    async fn of_new(&self, server: sqlx::Result<lineage::Server>) -> sqlx::Result<()> {
+    /// The same for a new connection to PostgreSQL.
+    async fn of_new_postgres(&self, server: sqlx::Result<lineage::Server>) -> sqlx::Result<()> {
         self.of(server)?;
+        self.until_mended().await;
+        Ok(())
+    }
+
+    /// The same on MySQL and MariaDB. A node of Galera may lack what this process knows to be committed, as its claims: it is known
+    /// once it has that: marks would be refused else, and what was sent would be sent again.
+    async fn of_new_mysql(&self, connection: &mut MySqlConnection) -> sqlx::Result<()> {
+        let is_new = |server: &lineage::Server| self.lineages.is_new(server);
+        let server = lineage::ask_mysql(connection).await;
+        if server.as_ref().is_ok_and(is_new) {
+            // The others need not keep the server waiting too.
+            let _one_at_a_time = self.lineages.meeting().await;
+            if server.as_ref().is_ok_and(is_new) {
+                self.of(lineage::ask_mysql_after_all(connection).await)?;
+            }
+        } else {
+            self.of(server)?;
+        }
+        self.until_mended().await;
+        Ok(())
+    }
+
+    /// A poller's first connections after a failover wait until what it lost is written again.
+    async fn until_mended(&self) {
         if self.takes == Takes::Writers {
             self.lineages.until_mended().await;
         }
-        Ok(())
     }
 
     fn of(&self, server: sqlx::Result<lineage::Server>) -> sqlx::Result<()> {
@@ -448,7 +471,7 @@ async fn mysql(options: &ConnectOptions<'_>, admission: Option<Admission>) -> Re
                 }
                 connection.execute(query!("mysql/poller/session")).await?;
                 let Some(admission) = admission else { return Ok(()) };
-                admission.of_new(lineage::ask_mysql(connection).await).await
+                admission.of_new_mysql(connection).await
             })
         })
         .connect_with(connect.clone());

@@ -7,10 +7,11 @@ use sqlx::mysql::MySqlRow;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{
-    Arguments, AssertSqlSafe, Encode, Executor, FromRow, MySql, MySqlConnection, PgConnection, Postgres, Sqlite,
+    Arguments, AssertSqlSafe, Encode, FromRow, MySql, MySqlConnection, PgConnection, Postgres, Sqlite,
     SqliteConnection, Transaction, Type,
 };
 
+use crate::lineage::begin_after_all;
 use crate::literal::{self, spelled_out};
 use crate::session::Session;
 use crate::statement::Statement;
@@ -289,19 +290,11 @@ impl AnyTransaction {
         Self::begin(database, "BEGIN ISOLATION LEVEL READ COMMITTED", mysql, "BEGIN IMMEDIATE").await
     }
 
-    /// The same for what must know of all that any server of a cluster has committed: a node of Galera waits until it has applied that
-    /// (<https://mariadb.com/docs/galera-cluster/reference/galera-cluster-system-variables#wsrep_sync_wait>).
+    /// The same for what must know of all that any server of a cluster has committed.
     pub async fn to_write_after_all(database: &Database) -> sqlx::Result<Self> {
         let Database::MySql(pool) = database else { return Self::to_write(database).await };
         let mut session = Session::open(pool).await?;
-        let of_galera = session.fetch_optional(query!("mysql/poller/certifies")).await?.is_some();
-        if of_galera {
-            session.execute(query!("mysql/poller/after_all")).await?;
-        }
-        session.execute(query!("mysql/poller/begin")).await?;
-        if of_galera {
-            session.execute(query!("mysql/poller/after_all_no_more")).await?;
-        }
+        begin_after_all(&mut session).await?;
         Ok(Self::MySql(session))
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{MutexGuard, watch};
 
 use super::lineage::{Lineage, Seen};
 use super::server::Server;
@@ -24,6 +24,8 @@ pub struct Lineages {
     standby: Mutex<Standby>,
     /// How far what failovers lost is written again.
     repairs: watch::Sender<Repairs>,
+    /// See [`Self::meeting`].
+    meeting: tokio::sync::Mutex<()>,
 }
 
 /// What failovers lost, and was written again.
@@ -70,6 +72,7 @@ impl Default for Lineages {
             refused: Mutex::default(),
             standby: Mutex::default(),
             repairs: watch::Sender::default(),
+            meeting: tokio::sync::Mutex::default(),
         }
     }
 }
@@ -86,6 +89,16 @@ impl Lineages {
         };
         self.refused_for(admitted.as_ref().err());
         admitted
+    }
+
+    /// Held by a connection that waits until a server can be known, one at a time.
+    pub(crate) async fn meeting(&self) -> MutexGuard<'_, ()> {
+        self.meeting.lock().await
+    }
+
+    /// Whether this server is another one than all connections have led to so far.
+    pub(crate) fn is_new(&self, server: &Server) -> bool {
+        matches!(server, Server::Writer(Some(lineage)) if self.current.borrow().lineage.as_ref() != Some(lineage))
     }
 
     /// Notes why no connection can be used, or that one can. The server may have been another one before, and other connections

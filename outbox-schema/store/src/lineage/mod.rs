@@ -8,4 +8,4 @@ mod standby;
 pub use lineage::{Lineage, Seen};
 pub(crate) use lineages::Takes;
 pub use lineages::{Lineages, SameDatabase};
-pub(crate) use server::{Server, ask_mysql, read_mysql, read_postgres};
+pub(crate) use server::{Server, ask_mysql, ask_mysql_after_all, begin_after_all, read_mysql, read_postgres};

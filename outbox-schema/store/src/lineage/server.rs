@@ -73,7 +73,29 @@ pub(crate) async fn ask_mysql(connection: &mut MySqlConnection) -> sqlx::Result<
     Ok(server)
 }
 
-/// The same within a transaction.
+/// Begins a transaction that knows of all that any server of a cluster has committed: a node of Galera waits until it has applied that
+/// (<https://mariadb.com/docs/galera-cluster/reference/galera-cluster-system-variables#wsrep_sync_wait>).
+pub(crate) async fn begin_after_all(connection: &mut MySqlConnection) -> sqlx::Result<()> {
+    let of_galera = connection.fetch_optional(query!("mysql/poller/certifies")).await?.is_some();
+    if of_galera {
+        connection.execute(query!("mysql/poller/after_all")).await?;
+    }
+    connection.execute(query!("mysql/poller/begin")).await?;
+    if of_galera {
+        connection.execute(query!("mysql/poller/after_all_no_more")).await?;
+    }
+    Ok(())
+}
+
+/// Waits until the server has all that any server of its cluster had committed, and asks it again.
+pub(crate) async fn ask_mysql_after_all(connection: &mut MySqlConnection) -> sqlx::Result<Server> {
+    begin_after_all(connection).await?;
+    let server = read_mysql(connection).await?;
+    connection.execute(query!("mysql/poller/commit")).await?;
+    Ok(server)
+}
+
+/// Asks within a transaction.
 pub(crate) async fn read_mysql(connection: &mut MySqlConnection) -> sqlx::Result<Server> {
     let rows = connection.fetch_all(sqlx::raw_sql(query!("mysql/poller/lineage"))).await?;
     let variables: Vec<(String, String)> = rows.iter().map(variable).collect::<sqlx::Result<_>>()?;
