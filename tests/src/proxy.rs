@@ -1,8 +1,8 @@
 //! A TCP proxy that stands between a replica and a server, and delays, drops or swallows what passes.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -53,6 +53,8 @@ struct Shared {
     /// Whether the last that passed was a question.
     asked: AtomicBool,
     round_trips: AtomicUsize,
+    /// What stands in place of which words, of the same length, in what is asked.
+    other_words: OnceLock<[&'static str; 2]>,
 }
 
 impl Shared {
@@ -78,6 +80,7 @@ impl Proxy {
             vanishes_at: AtomicUsize::new(usize::MAX),
             asked: AtomicBool::new(false),
             round_trips: AtomicUsize::new(0),
+            other_words: OnceLock::new(),
         });
         runtime.spawn(listen(listener, shared.clone()));
         Self { port, shared, runtime: Some(runtime) }
@@ -125,6 +128,12 @@ impl Proxy {
     /// New connections lead to another port.
     pub fn lead_to(&self, upstream: u16) {
         self.shared.upstream.store(upstream, Ordering::SeqCst);
+    }
+
+    /// Whoever asks in these words asks in others from now on, which are as long: for what no setting turns off.
+    pub fn replace(&self, words: &'static str, others: &'static str) {
+        assert_eq!(words.len(), others.len());
+        self.shared.other_words.set([words, others]).expect("one replacement");
     }
 
     /// Connections made so far.
@@ -192,6 +201,13 @@ async fn pump(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, shared: &Shared
     while let Ok(read @ 1..) = from.read(&mut some).await {
         if !shared.asked.swap(!answers, Ordering::SeqCst) && !answers {
             shared.round_trips.fetch_add(1, Ordering::SeqCst);
+        }
+        if let Some([words, others]) = shared.other_words.get().filter(|_| !answers) {
+            for at in 0..read.saturating_sub(words.len() - 1) {
+                if some[at..].starts_with(words.as_bytes()) {
+                    some[at..][..words.len()].copy_from_slice(others.as_bytes());
+                }
+            }
         }
         let passage = *shared.passage.borrow();
         match passage {

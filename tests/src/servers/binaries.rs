@@ -25,15 +25,24 @@ impl Program {
             let found = if named.is_dir() { self.within(&named) } else { named.is_file().then(|| named.clone()) };
             return found.unwrap_or_else(|| panic!("{}: no server at {}", self.variable, named.display()));
         }
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let directories = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
-        let found = directories.chain(elsewhere.iter().cloned()).find_map(|directory| self.within(&directory));
+        let found = self.in_path().or_else(|| elsewhere.iter().find_map(|directory| self.within(directory)));
         found.unwrap_or_else(|| {
             panic!(
                 "no `{}` found. Install the Debian package `{}`, or run `tests/run`, which does; or name a binary in {}",
                 self.names[0], self.package, self.variable
             )
         })
+    }
+
+    fn in_path(&self) -> Option<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let directories = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+        directories.into_iter().find_map(|directory| self.within(&directory))
+    }
+
+    /// Whether it is installed.
+    pub(crate) fn is_there(&self) -> bool {
+        std::env::var_os(self.variable).is_some() || self.in_path().is_some()
     }
 
     fn within(&self, directory: &Path) -> Option<PathBuf> {
@@ -51,6 +60,16 @@ pub(crate) fn companion(server: &Path, names: &[&str]) -> PathBuf {
     let found = directories.iter().flat_map(|directory| names.iter().map(|name| directory.join(name)));
     let found = found.into_iter().find(|path| path.is_file());
     found.unwrap_or_else(|| panic!("no `{}` found near {}", names[0], server.display()))
+}
+
+/// A plugin that was installed with `server`, if it was.
+pub(crate) fn plugin(server: &Path, name: &str) -> Option<PathBuf> {
+    let server = server.canonicalize().unwrap();
+    let prefix = server.parent().and_then(Path::parent)?;
+    ["lib/mysql/plugin", "lib/plugin"]
+        .map(|folder| prefix.join(folder).join(name))
+        .into_iter()
+        .find(|path| path.is_file())
 }
 
 /// The path as one word of a shell command.

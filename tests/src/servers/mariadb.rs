@@ -18,12 +18,13 @@ pub type MariaDb = Server<MariaDbKind>;
 #[derive(Debug)]
 pub enum MariaDbKind {}
 
-const PROGRAM: Program =
+pub(super) const PROGRAM: Program =
     Program { names: &["mariadbd", "mysqld"], variable: "OUTBOX_TEST_MYSQLD", package: "mariadb-server" };
 
 /// Run at each start: the accounts of a fresh server differ between releases and let nobody in over TCP.
-/// One statement per line is what the server reads.
-const ACCOUNT: &str = "CREATE USER IF NOT EXISTS 'outbox'@'%' IDENTIFIED BY '';
+/// One statement per line is what the server reads. Each server makes its own: none comes from or goes to another.
+const ACCOUNT: &str = "SET SESSION sql_log_bin = 0;
+CREATE USER IF NOT EXISTS 'outbox'@'%' IDENTIFIED BY '';
 GRANT ALL ON *.* TO 'outbox'@'%' WITH GRANT OPTION;
 ";
 
@@ -72,27 +73,10 @@ impl Kind for MariaDbKind {
 /// What is written down, replicas get, and what they get they write down.
 const REPLICATES: &str = "--log-bin --binlog-format=ROW --log-slave-updates=ON";
 
-/// Galera, as Debian's package galera-4 has it.
-const GALERA: &str = "/usr/lib/galera/libgalera_smm.so";
-
 impl MariaDb {
     /// A MariaDB that says that it is of another version, or another product. None where the server is MySQL, which cannot.
     pub async fn start_as_version(version: &'static str) -> Option<Self> {
         Self::start_with(format!("--version={version}")).await
-    }
-
-    /// A node of Galera, in a cluster of its own. It says of itself what a node of three does. None where the server is MySQL.
-    ///
-    /// # Panics
-    /// Where the package galera-4 is missing.
-    pub async fn node(name: &'static str) -> Option<Self> {
-        let cluster = format!(
-            "--wsrep-on=ON --wsrep-provider={GALERA} --wsrep-cluster-address=gcomm:// --wsrep-node-name={name} \
-             --wsrep-node-address=127.0.0.1 --binlog-format=ROW --innodb-autoinc-lock-mode=2 \
-             --wsrep-provider-options='gmcast.listen_addr=tcp://127.0.0.1:0;pc.wait_prim=no'"
-        );
-        assert!(Path::new(GALERA).exists(), "Galera is missing: apt-get install galera-4");
-        Self::start_with(cluster).await
     }
 
     /// A server that others can follow. None where the server is MySQL, which follows in other words.
@@ -113,6 +97,16 @@ impl MariaDb {
         replica
     }
 
+    /// Writes something.
+    ///
+    /// # Errors
+    /// Where it takes no writes now.
+    pub async fn write(&self) -> sqlx::Result<()> {
+        let mut connection = connect(self.port()).await?;
+        sqlx::raw_sql("CREATE DATABASE IF NOT EXISTS written").execute(&mut connection).await?;
+        connection.close().await
+    }
+
     /// Waits until this replica has all that was committed until now on `primary`.
     pub async fn has_all_of(&self, primary: &Self) {
         let position = primary.answer("SELECT @@gtid_binlog_pos").await;
@@ -125,28 +119,30 @@ impl MariaDb {
         self.run("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = OFF").await;
     }
 
-    async fn run(&self, statements: &str) {
+    pub(super) async fn run(&self, statements: &str) {
         let mut connection = connect(self.port()).await.unwrap();
         sqlx::raw_sql(AssertSqlSafe(statements.to_owned())).execute(&mut connection).await.unwrap();
         connection.close().await.unwrap();
     }
 
-    async fn answer(&self, question: &str) -> String {
+    pub(super) async fn answer(&self, question: &str) -> String {
         let mut connection = connect(self.port()).await.unwrap();
         let answer = sqlx::query_scalar(AssertSqlSafe(question.to_owned())).fetch_one(&mut connection).await.unwrap();
         connection.close().await.unwrap();
         answer
     }
 
-    async fn start_with(options: String) -> Option<Self> {
-        if !is_mariadb(&PROGRAM.find(&[])) {
-            return None;
-        }
-        let server = Self::start_as(move |directory, port| {
+    pub(super) async fn start_with(options: String) -> Option<Self> {
+        if is_mariadb(&PROGRAM.find(&[])) { Some(Self::start_also_with(options).await) } else { None }
+    }
+
+    /// The same of whatever server it is.
+    pub(super) async fn start_also_with(options: String) -> Self {
+        Self::start_as(move |directory, port| {
             let commands = MariaDbKind::commands(directory, port);
             Commands { server: format!("{} {options}", commands.server), ..commands }
-        });
-        Some(server.await)
+        })
+        .await
     }
 
     /// Makes a database of this name.

@@ -25,7 +25,7 @@ impl Kind for PostgresKind {
     const STOP: Signal = Signal::INT;
 
     fn commands(directory: &Path, port: u16) -> Commands {
-        let postgres = PROGRAM.find(&debian_directories());
+        let postgres = program();
         let initdb = companion(&postgres, &["initdb"]);
         Commands {
             initialise: format!(
@@ -63,7 +63,7 @@ impl Postgres {
     /// A standby of the primary that is reached at this port of 127.0.0.1. It follows by streaming replication.
     pub async fn standby_of(port_of_primary: u16) -> Self {
         Self::start_as(move |directory, port| {
-            let postgres = PROGRAM.find(&debian_directories());
+            let postgres = program();
             let copy = companion(&postgres, &["pg_basebackup"]);
             Commands {
                 initialise: format!(
@@ -97,6 +97,16 @@ impl Postgres {
     pub async fn followed(&self) {
         let lags = "SELECT bool_or(replay_lsn >= pg_current_wal_lsn()) FROM pg_stat_replication";
         eventually("a standby has all", PATIENCE, async || self.holds(lags).await.then_some(())).await;
+    }
+
+    /// Writes something.
+    ///
+    /// # Errors
+    /// Where it takes no writes now.
+    pub async fn write(&self) -> sqlx::Result<()> {
+        let mut connection = connect(self.port()).await?;
+        sqlx::raw_sql("CREATE TABLE IF NOT EXISTS written ()").execute(&mut connection).await?;
+        connection.close().await
     }
 
     /// Makes a standby the primary. Its commits wait for no other.
@@ -169,6 +179,10 @@ impl Postgres {
 
 async fn connect(port: u16) -> sqlx::Result<PgConnection> {
     PgConnectOptions::new_without_pgpass().host("127.0.0.1").port(port).username("postgres").connect().await
+}
+
+pub(super) fn program() -> PathBuf {
+    PROGRAM.find(&debian_directories())
 }
 
 /// Debian keeps the server out of `PATH`, one directory per release; the newest first.

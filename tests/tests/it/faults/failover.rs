@@ -44,7 +44,7 @@ async fn goes_on(run: &mut Run, poller: &Poller, failed_over: Instant, figures: 
 }
 
 /// One replica may have won each term: it knew first.
-async fn hand_over(run: &mut Run) {
+pub(super) async fn hand_over(run: &mut Run) {
     let poller = run.poller_at_work().await;
     run.fleet.stop(poller.place).await;
     run.poller_at_work().await;

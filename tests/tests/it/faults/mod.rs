@@ -1,6 +1,7 @@
 //! Faults on real processes and real servers; docs/guarantees.md says what each must come to.
 
 mod clock;
+mod clusters;
 mod crash;
 mod database;
 mod failover;
