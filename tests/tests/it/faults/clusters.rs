@@ -22,7 +22,7 @@ async fn fleet_on(primary: u16, TestDatabase { url, name }: TestDatabase) -> (Pr
 
 /// Notes how long after a fault the new primary takes writes, and deliveries go on.
 async fn gap(
-    run: &Run,
+    run: &mut Run,
     poller: &Poller,
     fault: Instant,
     write: impl AsyncFn() -> sqlx::Result<()>,
@@ -35,6 +35,8 @@ async fn gap(
     let goes_on = async {
         run.successor(poller).await;
         let begun = Instant::now();
+        // What waited may have gone out before the fault.
+        run.stage.application.insert(run.in_flight(), "/hook").await;
         let next = async || run.stage.receiver.requests().into_iter().find(|request| request.arrived > begun);
         eventually("deliveries go on", PATIENCE, next).await.arrived - fault
     };
@@ -66,7 +68,7 @@ async fn a_writer_of_galera_that_is_killed_loses_and_repeats_nothing() {
         writer.kill().await;
         proxy.lead_to(next.port());
         proxy.cut();
-        gap(&run, &poller, fault, async || next.write().await, figures).await;
+        gap(&mut run, &poller, fault, async || next.write().await, figures).await;
         nothing_is_lost_or_repeated(run, &poller, figures).await;
     })
     .await;
@@ -94,7 +96,7 @@ async fn a_node_of_galera_that_lags_is_waited_for_by_each_term() {
                 }
                 proxy.lead_to(next.port());
                 proxy.cut();
-                gap(&run, &poller, fault, async || next.write().await, figures).await;
+                gap(&mut run, &poller, fault, async || next.write().await, figures).await;
             }
             let messages = run.stage.application.committed.len();
             let report = run.end(figures).await;
@@ -148,7 +150,7 @@ async fn a_primary_of_group_replication_that_is_killed_loses_and_repeats_nothing
         let next = group.successor().await;
         proxy.lead_to(next.port());
         proxy.cut();
-        gap(&run, &poller, fault, async || next.write().await, figures).await;
+        gap(&mut run, &poller, fault, async || next.write().await, figures).await;
         nothing_is_lost_or_repeated(run, &poller, figures).await;
     })
     .await;
@@ -167,6 +169,8 @@ async fn a_switch_over_by_patroni_loses_and_repeats_nothing_and_leaves_nothing_i
         let (proxy, mut run) = fleet_on(leader.postgres.port(), leader.postgres.database().await).await;
         for _ in 0..CHANGES {
             let [leader, next] = cluster.in_step().await;
+            // The leader serves on for a second or two after the order: as long as that there is work.
+            run.stage.application.insert(2_000, "/hook").await;
             let poller = run.poller_at_work().await;
             let fault = run.strikes(&poller);
             let switch = leader.switch_over_to(next);
@@ -174,7 +178,7 @@ async fn a_switch_over_by_patroni_loses_and_repeats_nothing_and_leaves_nothing_i
                 eventually("the other member leads", PATIENCE, async || next.is("primary").await.then_some(())).await;
                 proxy.lead_to(next.postgres.port());
                 proxy.cut();
-                gap(&run, &poller, fault, async || next.postgres.write().await, figures).await;
+                gap(&mut run, &poller, fault, async || next.postgres.write().await, figures).await;
             };
             let (said, ()) = tokio::join!(switch, lead);
             assert!(said.contains("Successfully switched over"), "{said}");
