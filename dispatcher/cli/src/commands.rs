@@ -61,7 +61,7 @@ const ASK_REPLICAS: [&str; 16] = [
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Dispatch: campaign for the lease, poll, send, mark. Its page is at admin.listen, http://127.0.0.1:8640/
+    /// Dispatch: campaign for the lease, poll, send, mark. Its page is at `admin.listen`: 127.0.0.1:8640
     Run(run::RunArgs),
     /// Create or update the tables.
     Migrate(migrate::MigrateArgs),

@@ -12,11 +12,11 @@ use outbox_console::configured::nearest;
 
 /// Says of each name that is filtered by and not known which may be meant.
 pub(super) async fn unknown(page_state: &PageState, path: &str, asked: &Fields) -> Result<Markup, Problem> {
-    let tags = match asked.get("tags").and_then(|tags| tags.parse::<Tags>().ok()) {
-        Some(tags) => {
-            unknown_tags(&tags, &tag_names(&page_state.api_state.database).await?.into_iter().collect::<Vec<_>>())
-        }
-        None => html! {},
+    let tags = if let Some(tags) = asked.get("tags").and_then(|tags| tags.parse::<Tags>().ok()) {
+        let known: Vec<_> = tag_names(&page_state.api_state.database).await?.into_iter().collect();
+        unknown_tags(&tags, &known)
+    } else {
+        html! {}
     };
     Ok(html! { (unknown_channel(page_state, path, asked)) (tags) })
 }
