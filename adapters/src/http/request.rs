@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use outbox_schema::origin::check_plain;
 use url::Url;
 
@@ -99,6 +99,11 @@ impl Composer {
             cloudevents,
             channel,
         })
+    }
+
+    /// Whether the channel sets this header to a value of its settings, which may be a key.
+    pub(super) fn is_own(&self, name: &HeaderName) -> bool {
+        self.headers.contains_key(name) && *name != CONTENT_TYPE
     }
 
     /// The URL under which a target that is not a URL is resolved.

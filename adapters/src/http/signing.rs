@@ -16,7 +16,7 @@ use super::settings::Secret;
 
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
-const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+pub(super) const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// The headers that only the signer sets.
 pub(super) const HEADERS: [HeaderName; 3] = [ID, TIMESTAMP, SIGNATURE];
@@ -76,9 +76,7 @@ impl Signer {
         let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let values = [key.to_owned(), seconds.to_string(), self.signatures(key, seconds, body)];
         for (name, value) in HEADERS.into_iter().zip(values) {
-            let mut value = HeaderValue::try_from(value).map_err(|_| format!("{name} cannot be sent as a header"))?;
-            // For some minutes it is as good as the key.
-            value.set_sensitive(name == SIGNATURE);
+            let value = HeaderValue::try_from(value).map_err(|_| format!("{name} cannot be sent as a header"))?;
             headers.insert(name, value);
         }
         Ok(())

@@ -51,7 +51,9 @@ impl Role {
     pub(crate) const fn refused(self) -> &'static str {
         match self {
             Self::Metrics => "admin.metrics_token is for /metrics alone: all else needs another token",
-            Self::Read => "admin.read_token only reads: changes need admin.token",
+            Self::Read => {
+                "admin.read_token only reads: to send again needs admin.retry_token, all other changes admin.token"
+            }
             Self::Retry => {
                 "you may retry, redrive and replay: all else needs admin.token, and your name in admin.operators where that is set"
             }
@@ -97,16 +99,19 @@ impl Operators {
 impl Tokens {
     /// The tokens of the listener, by the settings.
     pub fn of(config: &Config) -> Self {
+        Self::under(config, config.admin.user_header.as_ref())
+    }
+
+    /// The same, where the proxy names people by this header: that of the settings of the start, which only a restart changes.
+    pub fn under(config: &Config, user_header: Option<&HeaderName>) -> Self {
         let token = |token: &Option<SecretText>| token.as_ref().map(|token| Arc::from(token.expose()));
         Self {
             operate: token(&config.admin.token),
             retry: token(&config.admin.retry_token),
             read: token(&config.admin.read_token),
             metrics: token(&config.admin.metrics_token),
-            operators: config
-                .admin
-                .user_header
-                .clone()
+            operators: user_header
+                .cloned()
                 .filter(|_| !config.admin.operators.is_empty())
                 .map(|header| Operators { header, names: config.admin.operators.iter().cloned().collect() }),
         }

@@ -70,7 +70,7 @@ impl Reload {
         if started.comes_from_a_file() && !config.comes_from_a_file() {
             bail!("the settings file is gone or empty, and all of it would be back at its defaults");
         }
-        let tokens = Tokens::of(&config);
+        let tokens = Tokens::under(&config, started.admin.user_header.as_ref());
         tokens.guard(started.admin.listen)?;
 
         let lease = configured.current().lease;

@@ -25,10 +25,12 @@ pub(crate) struct Request {
 impl Request {
     /// The request as a command of `curl`. Where a secret belongs, it has `***`.
     pub(crate) fn as_curl(&self) -> String {
-        let method = format!("curl -X {} {}", self.method, quoted(self.url.as_str()));
+        let method = format!("curl -g -X {} {}", self.method, quoted(self.url.as_str()));
         let headers = self.headers.iter().map(|(name, value)| {
             let shown = if value.is_sensitive() { "***".into() } else { String::from_utf8_lossy(value.as_bytes()) };
-            format!("-H {}", quoted(&format!("{name}: {shown}")))
+            // An empty value would leave the header out.
+            let header = if shown.is_empty() { format!("{name};") } else { format!("{name}: {shown}") };
+            format!("-H {}", quoted(&header))
         });
         let body = format!("--data-raw {}", quoted(&String::from_utf8_lossy(&self.body)));
         iter::once(method).chain(headers).chain([body]).collect::<Vec<_>>().join(" \\\n  ")
@@ -60,14 +62,14 @@ mod tests {
         let plain = HeaderValue::from_static("it's; $(id) `id`");
         let request = Request {
             method: Method::POST,
-            url: Url::parse("https://shop.example/hooks?a='1'").unwrap_or_else(|error| panic!("{error}")),
+            url: Url::parse("https://shop.example/hooks?a='1'&b=[1-9]{c,d}").unwrap_or_else(|error| panic!("{error}")),
             headers: HeaderMap::from_iter([(AUTHORIZATION, secret), (hyper::header::USER_AGENT, plain)]),
             body: Bytes::from_static(b"{\"name\": \"O'Neill\"}"),
             permit: Arc::new(|| true),
             recorder: None,
         };
         let lines = [
-            r"curl -X POST 'https://shop.example/hooks?a=%271%27' \",
+            r"curl -g -X POST 'https://shop.example/hooks?a=%271%27&b=[1-9]{c,d}' \",
             r"  -H 'authorization: ***' \",
             r"  -H 'user-agent: it'\''s; $(id) `id`' \",
             r#"  --data-raw '{"name": "O'\''Neill"}'"#,

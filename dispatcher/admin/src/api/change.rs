@@ -256,11 +256,11 @@ pub(super) async fn change(
     wish: Wish,
     Body(AnyChange { dry_run, change }): Body<AnyChange>,
 ) -> Result<Response, Problem> {
+    if role < Role::of(change.action()) {
+        return Err(Problem::new(Kind::NotAllowed, role.refused()));
+    }
     let (change, author) = change.into_change(&api_state).await?;
     if !dry_run {
-        if role < Role::of(change.action()) {
-            return Err(Problem::new(Kind::NotAllowed, role.refused()));
-        }
         return answer(wish, api_state, change, author).await;
     }
     let why = "an undo has no dry run: it takes back what has not been sent when it comes to it";

@@ -52,6 +52,20 @@ impl ChangeBody {
         }
     }
 
+    /// What is asked for.
+    pub(super) fn action(&self) -> Action {
+        match self {
+            Self::Redrive(_) => Action::Redrive,
+            Self::Replay(_) => Action::Replay,
+            Self::Cancel(_) => Action::Cancel,
+            Self::Retry(_) => Action::Retry,
+            Self::Edit(_) => Action::Edit,
+            Self::Undo(_) => Action::Undo,
+            Self::Purge(_) => Action::Purge,
+            Self::Prune(_) => Action::Prune,
+        }
+    }
+
     /// The change that it asks for, and who asks. Refuses a selection by which the change cannot be made, and an edit after which a
     /// channel would make dead letters of the messages at once.
     pub(super) async fn into_change(self, api_state: &ApiState) -> Result<(Change, Author), Problem> {

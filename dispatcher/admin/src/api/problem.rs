@@ -134,8 +134,8 @@ impl Problem {
 
     /// The problem of a search that found no message.
     pub(crate) fn no_such(known: &str) -> Self {
-        let nothing = "no message has it as its id, its idempotency key or the beginning of that, a tag, its target, its tenant or \
-                       its ordering key";
+        let nothing = "no message has it as its id or its idempotency key. None of the newest has a key that begins so, or has it as a \
+                       tag, its target, its tenant or its ordering key: filter the list of messages to look further";
         Self::new(Kind::NotThere, format!("`{known}`: {nothing}"))
     }
 

@@ -56,11 +56,9 @@ pub(super) async fn receive(State(page_state): State<PageState>, mut request: Re
     let tokens = page_state.tokens.current();
     let seal = page_state.seal();
     let over_tls = is_over_tls(request.headers());
-    // A proxy that knows people may send the token for them.
-    let role = tokens.role_by_token(request.headers()).filter(|role| *role > Role::Metrics);
     let (sealed, is_new) = match seal.opened(request.headers()) {
-        Some(sealed) if sealed.session.role.is_some() || role.is_none() => (sealed, false),
-        Some(_) | None => (seal.seal(Session::new(role, "")), true),
+        Some(sealed) => (sealed, false),
+        None => (seal.seal(Session::new((!tokens.needed()).then_some(Role::Operate), "")), true),
     };
     let context = page_state.context(&sealed, &request);
     request.extensions_mut().insert(context.clone());
@@ -173,7 +171,7 @@ async fn with_its_form(
     }
     let (parts, body) = request.into_parts();
     // Nobody who has not signed in makes the process keep much.
-    let most = if context.operates() { FORM_BYTES } else { SMALL_FORM_BYTES };
+    let most = if context.retries() { FORM_BYTES } else { SMALL_FORM_BYTES };
     let patience = if context.retries() { FORM_PATIENCE } else { SMALL_FORM_PATIENCE };
     let body = tokio::time::timeout(patience, to_bytes(body, most)).await;
     let Ok(Ok(body)) = body else {

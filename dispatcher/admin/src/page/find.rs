@@ -1,5 +1,7 @@
 //! The search above each page: for one message by its id or key, else for the messages of which somebody knows something.
 
+use std::time::{Duration, Instant};
+
 use axum::extract::State;
 use axum::response::Response;
 use outbox_desk::{Desk, MessageFilter, tag_names};
@@ -14,6 +16,9 @@ use crate::api::{Kind, Problem};
 
 /// So many names of tags are tried with a value.
 const TAG_NAMES: usize = 10;
+
+/// How long lists are looked at for one search, but for the last of them.
+const LOOKS_FOR: Duration = Duration::from_secs(2);
 
 /// Leads to the message that has this id, or else this idempotency key. The page of that message is told of the name where it may
 /// mean another message, or is a former key. Where there is none, leads to the list of those that the text says something about.
@@ -49,7 +54,7 @@ async fn list(database: &Database, known: &str) -> Result<Option<String>, Proble
     }
     let with = |field, value: &str| Fields::default().with(field, value);
     let mut ways = vec![with("key_prefix", known)];
-    if known.parse::<Tags>().is_ok() {
+    if known.parse::<Tags>().is_ok_and(|tags| !tags.is_empty()) {
         ways.push(with("tags", known));
     }
     for name in tag_names(database).await?.into_iter().take(TAG_NAMES) {
@@ -58,8 +63,13 @@ async fn list(database: &Database, known: &str) -> Result<Option<String>, Proble
         ways.push(with("tags", &tags.to_string()));
     }
     ways.extend(["target", "tenant", "ordering_key"].map(|field| with(field, known)));
+    let began = Instant::now();
     for way in ways {
-        let filter: MessageFilter = way.read()?;
+        // Such as a tag of a text that is too long for one.
+        let Ok(filter) = way.read::<MessageFilter>() else { continue };
+        if began.elapsed() > LOOKS_FOR {
+            return Ok(None);
+        }
         if !database.messages(&filter, None, 1).await?.messages.is_empty() {
             return Ok(Some(way.at(paths::MESSAGES)));
         }

@@ -15,7 +15,7 @@ use super::links::{self, linked, with};
 use super::parts::{self, copy, facts, lead_to, moment, moment_if, nothing, number, text};
 use super::request_context::RequestContext;
 use crate::api::extract::{Body, Id};
-use crate::api::{Authored, Problem, messages as api};
+use crate::api::{Authored, Problem, Redaction, messages as api};
 use outbox_console::edit::indented;
 use outbox_console::examine::as_curl;
 use outbox_console::explain::Said;
@@ -50,7 +50,7 @@ pub(super) async fn show(
         (time_line(&message))
         @if let Some(explained) = &explained { (more(explained)) }
         (content(&message))
-        @if let Some(curl) = as_curl(&api_state.config.current(), &message).filter(|curl| curl.len() <= SHOWN) {
+        @if let Some(curl) = request(&page_state, &context, &message).await {
             section {
                 details {
                     summary { "Request" }
@@ -75,6 +75,17 @@ async fn found_by(database: &Database, message: &MessageRecord, named: &str) -> 
         },
         _ => html! {},
     })
+}
+
+/// The request of the message, where the person may see all of it and a page has room for it.
+async fn request(page_state: &PageState, context: &RequestContext, message: &MessageRecord) -> Option<String> {
+    let is_small = usize::try_from(message.payload_bytes).is_ok_and(|bytes| bytes <= SHOWN);
+    if context.redaction != Redaction::None || !is_small {
+        return None;
+    }
+    let (config, message) = (page_state.api_state.config.current(), message.clone());
+    // Its channel reads files.
+    tokio::task::spawn_blocking(move || as_curl(&config, &message)).await.ok().flatten()
 }
 
 pub(super) async fn cancel(

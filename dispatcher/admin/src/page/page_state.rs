@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::caches::{Counted, Counts, DeadSearches, MessageSearches, NewestFigures, PastSearches};
 use super::request_context::RequestContext;
 use super::session::{Seal, Sealed};
-use crate::access::Tokens;
+use crate::access::{Role, Tokens};
 use crate::api::{ApiState, Problem, Redaction};
 use crate::listener_sources::ListenerSources;
 use outbox_console::health::cached::Cached;
@@ -75,14 +75,19 @@ impl PageState {
         if let Some(named) = &named {
             session.name.clone_from(named);
         }
-        session.role = session.role.map(|role| self.tokens.current().limited(role, request.headers()));
+        let tokens = self.tokens.current();
+        // A proxy that knows people may send a token for them, with each request. No session keeps what that allows.
+        let by_proxy =
+            Some(request.headers()).filter(|_| tokens.needed()).and_then(|headers| tokens.role_by_token(headers));
+        let by_proxy = by_proxy.filter(|role| *role > Role::Metrics);
+        session.role = by_proxy.or(session.role).map(|role| tokens.limited(role, request.headers()));
         let address = request.uri().path_and_query().map_or("/", |address| address.as_str()).to_owned();
         RequestContext {
             redaction: Redaction::of(session.role, &self.api_state),
             session,
             named,
             form_token: self.seal().form_token(sealed),
-            signs_in: self.tokens.current().needed(),
+            signs_in: tokens.needed() && by_proxy.is_none(),
             // A form cannot be looked at.
             back: if request.method() == Method::GET { address.clone() } else { "/".to_owned() },
             address,

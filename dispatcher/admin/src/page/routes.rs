@@ -15,13 +15,13 @@ use crate::access::Role;
 pub(crate) fn routes(
     page_state: &PageState,
     questions: impl FnOnce(Router<PageState>) -> Router<PageState>,
-    changes: impl FnOnce(Router<PageState>) -> Router<PageState>,
+    changes: impl Fn(Router<PageState>) -> Router<PageState>,
     wake_ups: impl FnOnce(Router<PageState>) -> Router<PageState>,
 ) -> Router {
     let require = |role: Role| middleware::from_fn_with_state(role, auth::require);
     let shows = questions(shown()).route_layer(require(Role::Read));
-    let retries = sent_again().route_layer(require(Role::Retry));
-    let changes = changes(changed().route_layer(require(Role::Operate)).merge(retries));
+    let retries = changes(sent_again()).route_layer(require(Role::Retry));
+    let changes = changes(changed()).route_layer(require(Role::Operate)).merge(retries);
     // It asks nothing of the database, and waits behind no change.
     let wake_ups = wake_ups(Router::new().route(paths::WAKE, post(wake::wake)));
     let wake_ups = wake_ups.route_layer(require(Role::Operate));

@@ -82,7 +82,7 @@ pub(crate) enum ReplicaSetupError {
         reason: String,
     },
     /// No HTTP header can carry the token.
-    #[error("admin.token has characters that no HTTP header can carry")]
+    #[error("the token of [admin] has characters that no HTTP header can carry")]
     Token,
     /// The HTTP client could not be made.
     #[error(transparent)]

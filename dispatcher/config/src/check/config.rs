@@ -157,7 +157,7 @@ fn admin(values: &mut Values) -> Checked<AdminConfig> {
     if tokens.iter().all(Option::is_none) && !is_on_loopback(listen) {
         values.refuse(
             "listen",
-            "beyond loopback the listener needs admin.token (OUTBOX_ADMIN__TOKEN) or admin.read_token; or listen on 127.0.0.1",
+            "beyond loopback the listener needs admin.token (OUTBOX_ADMIN__TOKEN) or another token; or listen on 127.0.0.1",
         );
     }
     // Each allows less than those before it.

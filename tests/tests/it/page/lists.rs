@@ -209,6 +209,9 @@ async fn lists_lead_from_page_to_page_and_a_search_to_its_message() {
     let lost = ada.look("/messages/find?message=nobody").await;
     assert_eq!(lost.status, 404);
     assert!(lost.text.contains("no message has it as its id"), "{}", lost.text);
+    for odd in ["%2C".to_owned(), "x".repeat(300)] {
+        assert_eq!(ada.look(&format!("/messages/find?message={odd}")).await.status, 404, "{odd}");
+    }
 }
 
 #[tokio::test]
@@ -246,7 +249,7 @@ async fn lists_show_what_a_customer_knows_and_the_field_above_the_page_finds_it(
             assert_eq!((found.status, found.location), (303, leads_to), "{known}");
         }
         let shown = words(&ada.page(&format!("/messages/{id}")).await);
-        let request = ["curl -X POST", "-H 'idempotency-key: &quot;invoice-4711-mail&quot;'", "--data-raw '"];
+        let request = ["curl -g -X POST", "-H 'idempotency-key: &quot;invoice-4711-mail&quot;'", "--data-raw '"];
         assert!(request.iter().all(|part| shown.contains(part)), "{shown}");
         let misspelt = words(&ada.page("/messages?tags=custmer%3DC-3").await);
         assert!(

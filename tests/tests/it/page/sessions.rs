@@ -153,6 +153,11 @@ async fn whom_a_proxy_names_needs_no_token_and_operates_only_where_the_settings_
     assert_eq!(done.status, 303, "{}", done.text);
     let who = "SELECT min(who) FROM outbox_audit WHERE action = 'pause'";
     assert_eq!(outbox.text(who).await, "ada@shop.example (page)");
+    // No session keeps what the proxy's token allows.
+    for mut person in [ada, grace] {
+        person.added = Vec::new();
+        assert_eq!(person.look("/").await.status, 303, "without the proxy nobody is signed in");
+    }
     // A program with the token comes by no proxy.
     let mut program = Person::at(&stage.url);
     program.added = vec![proxy];
