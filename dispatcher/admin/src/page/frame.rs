@@ -137,8 +137,10 @@ impl RequestContext {
                 @if let Some(instance) = instance {
                     span title="The replica that answers" { (instance) }
                 }
-                @if let (true, Some(role)) = (self.signs_in, self.session.role) {
+                @if let Some(role) = self.session.role.filter(|_| self.signs_in || self.named.is_some()) {
                     span.role { (role.word()) }
+                }
+                @if self.signs_in && self.session.role.is_some() {
                     form method="post" action="/sign-out" {
                         (self.token())
                         button.quiet type="submit" { "Sign out" }
