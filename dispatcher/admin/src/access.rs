@@ -51,9 +51,7 @@ impl Role {
     pub(crate) const fn refused(self) -> &'static str {
         match self {
             Self::Metrics => "admin.metrics_token is for /metrics alone: all else needs another token",
-            Self::Read => {
-                "admin.read_token only reads: to send again needs admin.retry_token, all other changes admin.token"
-            }
+            Self::Read => "admin.read_token only reads: changes need admin.token, or admin.retry_token to send again",
             Self::Retry => {
                 "you may retry, redrive and replay: all else needs admin.token, and your name in admin.operators where that is set"
             }
