@@ -16,7 +16,7 @@ pub(crate) const MOVED_ON: u8 = u8::MAX;
 pub struct State {
     /// Terms that the lease store remembers. Only an epoch that does not come from the database is taken from here.
     pub counted: u8,
-    /// All terms that were begun.
+    /// The terms that were ever begun, also those that the database forgot.
     pub terms: Vec<Term>,
     /// `outbox_term`: the index of the newest term that the database knows.
     pub newest: Option<usize>,
@@ -192,7 +192,7 @@ pub struct Marked {
     pub replica: usize,
     /// The message.
     pub message: usize,
-    /// What was marked.
+    /// The attempt whose outcome was marked.
     pub attempt: Attempt,
 }
 
@@ -207,7 +207,7 @@ impl Standby {
         matches!(self, Self::Promoted(processes) if processes[replica])
     }
 
-    /// Whether any process has.
+    /// Whether any process has still to write something again.
     pub fn awaits_any(&self) -> bool {
         (0..REPLICAS).any(|replica| self.awaits(replica))
     }

@@ -52,7 +52,7 @@ impl ChangeBody {
         }
     }
 
-    /// What is asked for.
+    /// The action that the body asks for.
     pub(super) fn action(&self) -> Action {
         match self {
             Self::Redrive(_) => Action::Redrive,

@@ -64,8 +64,8 @@ pub(super) async fn refuse_parameters(request: Request, next: Next) -> Response 
 fn needs(headers: &HeaderMap) -> String {
     let found = if headers.contains_key(header::AUTHORIZATION) { "this one is none of this outbox; " } else { "" };
     format!(
-        "{found}send admin.token, admin.retry_token or admin.read_token as \"Authorization: Bearer …\", which outbox --url takes from the settings \
-         or from OUTBOX_ADMIN__TOKEN"
+        "{found}send admin.token, admin.retry_token or admin.read_token as \"Authorization: Bearer …\", which outbox --url takes \
+         from the settings or from OUTBOX_ADMIN__TOKEN"
     )
 }
 
