@@ -333,7 +333,10 @@ fn is_dull(term: &TermEntry) -> bool {
 /// Dull terms as one row, the latest first.
 fn folded(run: &[TermEntry]) -> [Cell; 10] {
     let (latest, first) = (&run[0], &run[run.len() - 1]);
-    let sum = |count: fn(&TermEntry) -> Option<i64>| Cell::whole(run.iter().filter_map(count).sum::<i64>());
+    let sum = |count: fn(&TermEntry) -> Option<i64>| {
+        let known = run.iter().filter_map(count).reduce(|one, other| one + other);
+        Cell::whole(known.map_or_else(|| "-".to_owned(), |sum| sum.to_string()))
+    };
     let pollers = run.iter().map(|term| &term.holder).collect::<BTreeSet<_>>().len();
     [
         Cell::whole(latest.shard),
