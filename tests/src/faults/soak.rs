@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::Figures;
 
-/// How long each scenario is repeated: a time such as `2m`. `tests/run --soak` sets it.
+/// How long each scenario is repeated, a time such as `2m`; or how often, a number. `tests/run --soak` sets it.
 const SOAK: &str = "OUTBOX_TEST_SOAK";
 
 /// The seed of the first run, to repeat one that failed.
@@ -39,7 +39,7 @@ impl Dice {
 
 /// Runs a scenario, again and again as long as a soak lasts, and prints its figures at the end.
 pub async fn repeat(what: &str, scenario: impl AsyncFn(&mut Dice, &mut Figures)) {
-    let until = Instant::now() + soak();
+    let mut soak = Soak::wanted();
     let mut seed = seed();
     let mut figures = Figures::default();
     let mut void = 0;
@@ -52,7 +52,7 @@ pub async fn repeat(what: &str, scenario: impl AsyncFn(&mut Dice, &mut Figures))
             void += 1;
             assert!(void < MOST_VOID, "the machine stood still in {void} runs: nothing was shown");
             eprintln!("{what}: the machine stood still in this run, so it says nothing");
-        } else if Instant::now() >= until {
+        } else if soak.is_over() {
             break;
         }
         seed = rand::random();
@@ -60,9 +60,32 @@ pub async fn repeat(what: &str, scenario: impl AsyncFn(&mut Dice, &mut Figures))
     eprintln!("{what}\n{figures}");
 }
 
-fn soak() -> Duration {
-    let Ok(soak) = std::env::var(SOAK) else { return Duration::ZERO };
-    humantime::parse_duration(&soak).unwrap_or_else(|error| panic!("{SOAK} is {soak:?}, and no time: {error}"))
+/// When a scenario has been repeated enough.
+enum Soak {
+    Until(Instant),
+    Runs(u32),
+}
+
+impl Soak {
+    fn wanted() -> Self {
+        let Ok(soak) = std::env::var(SOAK) else { return Self::Runs(1) };
+        if let Ok(runs) = soak.parse() {
+            return Self::Runs(runs);
+        }
+        let time = humantime::parse_duration(&soak);
+        Self::Until(Instant::now() + time.unwrap_or_else(|error| panic!("{SOAK} is {soak:?}, and no time: {error}")))
+    }
+
+    /// After another run.
+    fn is_over(&mut self) -> bool {
+        match self {
+            Self::Until(end) => Instant::now() >= *end,
+            Self::Runs(left) => {
+                *left = left.saturating_sub(1);
+                *left == 0
+            }
+        }
+    }
 }
 
 fn seed() -> u64 {
