@@ -29,6 +29,7 @@ use outbox_config::{Config, Dialect, Wakeup};
 use outbox_console::alerts::{AlertWatch, Alerts};
 use outbox_console::configured::Configured;
 use outbox_console::figures::FiguresKeeper;
+use outbox_console::jobs::JobsKeeper;
 use outbox_console::health::fleet::Fleet;
 use outbox_console::health::lease_health::LeaseHealth;
 use outbox_console::health::presence::Presence;
@@ -184,6 +185,7 @@ async fn dispatch(
     let present = tokio::spawn(presence.show(stop_listening.clone()));
     let watching = wire.spawn(watch.watch(stop_listening.clone()));
     let figures = wire.spawn(figures(&api_state, &replica, &metrics, &handle).keep(stop_listening.clone()));
+    let jobs = wire.spawn(jobs(&api_state, &handle).keep(stop_listening.clone()));
     let operations = wire.spawn(operations(&api_state, &handle).carry(stop_listening.clone()));
     let recurring = tokio::spawn(recurring(&database, &api_state, &handle).write(stop_listening.clone()));
     let told = sources(&metrics, &replica, &handle);
@@ -199,7 +201,7 @@ async fn dispatch(
     let code = emptied(&database, &instance, began, args).await;
     stop_listening.cancel();
     let closing = async {
-        let _ = tokio::join!(listening, present, figures, watching, operations, recurring);
+        let _ = tokio::join!(listening, present, figures, jobs, watching, operations, recurring);
         tokio::join!(database.close(), asked.close());
     };
     let _ = tokio::time::timeout(CLOSING_LIMIT, closing).await;
@@ -256,6 +258,16 @@ fn figures(api_state: &ApiState, replica: &Health, metrics: &Arc<Metrics>, handl
         terms: handle.terms(),
         metrics: metrics.clone(),
         vitals: replica.vitals.clone(),
+        config: api_state.config.clone(),
+    }
+}
+
+/// What keeps the runs of jobs, on the connections of the listener.
+fn jobs(api_state: &ApiState, handle: &Handle) -> JobsKeeper {
+    JobsKeeper {
+        database: api_state.database.clone(),
+        lease: api_state.lease.clone(),
+        terms: handle.terms(),
         config: api_state.config.clone(),
     }
 }

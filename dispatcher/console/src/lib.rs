@@ -13,5 +13,6 @@ pub mod figures;
 #[cfg(test)]
 mod fixtures;
 pub mod health;
+pub mod jobs;
 pub mod release;
 pub mod text;

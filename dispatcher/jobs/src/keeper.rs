@@ -338,7 +338,7 @@ impl Keeping {
         RunEnded { because, exit_code: None, signal: None, tail: None, rest: self.keeper.every }
     }
 
-    /// Writes the end of a run. One that cannot be written is taken for crashed by the next run.
+    /// Writes the end of a run. One that cannot be written is taken for crashed.
     async fn write_end(&self, run: &JobRun, mut ended: RunEnded) {
         let clock = self.clock();
         let writing = async {
@@ -360,7 +360,7 @@ impl Keeping {
             tracing::error!(
                 job = self.keeper.job,
                 token = run.token,
-                "job.end_not_written: the next run takes it for crashed"
+                "job.end_not_written: it will be taken for crashed"
             );
         }
     }

@@ -1,5 +1,5 @@
-//! Keeps the figures over time: writes what was counted, and makes hours of old minutes. It also removes old runs of jobs. It does so
-//! beside the loop, on connections of the listener, and never on the way of a message.
+//! Keeps the figures over time: writes what was counted, and makes hours of old minutes. It does so beside the loop, on connections
+//! of the listener, and never on the way of a message.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -148,12 +148,9 @@ impl FiguresKeeper {
 
     async fn tidy(&self) -> Result<(), String> {
         while in_time(self.database.roll_figures_up()).await? {}
-        let kept = self.config.current().retention.clone();
-        if let Some(kept) = kept.figures {
+        let kept = self.config.current().retention.figures;
+        if let Some(kept) = kept {
             in_time(self.database.remove_figures(kept)).await?;
-        }
-        if let Some(kept) = kept.jobs {
-            while in_time(self.database.remove_job_runs(kept)).await? {}
         }
         Ok(())
     }

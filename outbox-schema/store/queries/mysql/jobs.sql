@@ -63,6 +63,11 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3))
 -- A run goes on, and no later one has taken it for crashed.
 UPDATE outbox_job_run SET seen_at = UTC_TIMESTAMP(3) WHERE id = ?1 AND ended_because IS NULL
 
+-- name: silent
+-- The newest runs that have told neither an end nor, for so long, that they go on; at most so many.
+SELECT r.name, r.token FROM outbox_job_token t JOIN outbox_job_run r ON r.name = t.name AND r.token = t.token
+WHERE r.ended_because IS NULL AND r.seen_at < UTC_TIMESTAMP(3) - INTERVAL ?1 * 1000 MICROSECOND ORDER BY r.name LIMIT ?2
+
 -- name: skipped
 -- Somebody else has the seat, or it is not time yet.
 UPDATE outbox_job SET skips = skips + 1 WHERE name = ?1

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{JobRun, JobStart, JobStore, NotYet, RunEnded, Started};
-use crate::sql::{AnyConnection, AnyTransaction, Value, while_doing, write};
+use super::{JobRun, JobStart, JobStore, NotYet, RunEnd, RunEnded, SilentRun, Started};
+use crate::sql::{AnyConnection, AnyTransaction, Value, read, while_doing, write};
 use crate::statement::Statement;
 use crate::store::steps::failed;
 use crate::store::wire::millis_i64;
@@ -22,6 +22,7 @@ const RUN: Statement = statement!("jobs/run");
 const SEEN: Statement = statement!("jobs/seen");
 const END: Statement = statement!("jobs/end");
 const ENDED: Statement = statement!("jobs/ended");
+const SILENT: Statement = statement!("jobs/silent");
 const SKIPPED: Statement = statement!("jobs/skipped");
 const REMOVE: Statement = statement!("jobs/remove");
 
@@ -56,6 +57,36 @@ impl JobRow {
 }
 
 impl Database {
+    /// Some of the newest runs of jobs that have told neither an end nor, for so long, that they go on.
+    ///
+    /// # Cancel safety
+    /// Safe: it changes nothing.
+    pub async fn silent_job_runs(&self, silent: Duration) -> Result<Vec<SilentRun>, QueryError> {
+        let doing = "looking for runs of jobs that are silent";
+        let values = [millis_i64(silent).into(), i64::from(BATCH).into()];
+        read(self, &SILENT, &values).await.map_err(while_doing(doing))
+    }
+
+    /// Writes that nobody told the end of a run, unless somebody has meanwhile, or a later run has.
+    ///
+    /// # Cancel safety
+    /// Safe: it can be repeated.
+    pub async fn job_run_crashed(&self, run: &SilentRun) -> Result<(), QueryError> {
+        let written = async {
+            let mut transaction = AnyTransaction::to_write(self).await?;
+            let mut connection = transaction.connection();
+            let job: Value<'_> = run.name.as_str().into();
+            // Before the run, as whoever begins the next one does.
+            connection.rows::<JobRow>(&LOCK, &[job]).await?;
+            if connection.changed(&CRASHED, &[job, (run.token + 1).into()]).await? > 0 {
+                let values = [job, Value::Number(None), RunEnd::Crashed.as_str().into()];
+                connection.changed(&ENDED, &values).await?;
+            }
+            transaction.commit().await
+        };
+        written.await.map_err(while_doing("writing that a run of a job has crashed"))
+    }
+
     /// Removes some runs that began longer ago than `kept`, but for the newest of each job. Returns whether there may be more.
     ///
     /// # Cancel safety

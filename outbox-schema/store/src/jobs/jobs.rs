@@ -114,6 +114,15 @@ pub struct RunEnded {
     pub rest: Option<Duration>,
 }
 
+/// The newest run of a job, of which nothing has been heard for a while.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct SilentRun {
+    /// The name of the job.
+    pub name: String,
+    /// The token of the run.
+    pub token: i64,
+}
+
 /// Keeps jobs. [`Database`](crate::Database) does it for each of the three dialects.
 #[async_trait]
 pub trait JobStore: Send + Sync + fmt::Debug {

@@ -3,4 +3,4 @@
 mod database;
 mod jobs;
 
-pub use jobs::{JobRun, JobStart, JobStore, NotYet, RunEnd, RunEnded, Started};
+pub use jobs::{JobRun, JobStart, JobStore, NotYet, RunEnd, RunEnded, SilentRun, Started};

@@ -1,11 +1,12 @@
 //! Jobs for people: the command line, at the database and at a replica.
 
 use outbox_store::jobs::{JobStore, RunEnd, RunEnded};
+use outbox_tests::{eventually, servers};
 use rustix::process::Signal;
 
 use super::store::{JOB, begin, end, ended};
-use crate::outboxes;
-use crate::program::{HTTP, Program};
+use crate::outboxes::{self, Outbox};
+use crate::program::{HTTP, PATIENCE, Program};
 
 #[tokio::test]
 async fn jobs_are_listed_shown_paused_and_resumed_at_the_database_and_at_a_replica() {
@@ -55,4 +56,29 @@ async fn jobs_are_listed_shown_paused_and_resumed_at_the_database_and_at_a_repli
         assert!(audit["entries"][0]["details"].as_str().unwrap().contains(JOB), "{audit}");
         assert_eq!(replica.stop(Signal::TERM).await.0, Some(0));
     }
+}
+
+#[tokio::test]
+async fn the_poller_takes_a_run_for_crashed_once_it_is_silent_and_nobody_has_its_seat() {
+    let outbox = Outbox::open(servers::postgres().await.database().await).await;
+    outbox.database.migrate("default").await.unwrap();
+    begin(&outbox).await;
+    outbox.sql("UPDATE outbox_job_run SET seen_at = clock_timestamp() - interval '1 hour'").await;
+    outbox.sql("INSERT INTO outbox_job (name) VALUES ('held')").await;
+    outbox.sql("INSERT INTO outbox_job_token SELECT 'held', token FROM outbox_job_token").await;
+    let run = "INSERT INTO outbox_job_run (name, token, holder, host, pid, command, seen_at) \
+               SELECT 'held', token, 'a', host, pid, command, seen_at FROM outbox_job_run";
+    outbox.sql(run).await;
+    outbox.sql("INSERT INTO outbox_job_seat VALUES ('held', 'a', clock_timestamp() + interval '1 hour')").await;
+    let crashed = async |job: &str| {
+        let of_job = format!("SELECT count(*) FROM outbox_job_run WHERE name = '{job}' AND ended_because = 'crashed'");
+        (outbox.number(&of_job).await == 1).then_some(())
+    };
+    let replica = Program::new(&outbox.test.url, &format!("{HTTP}[lease]\nprovider = \"table\"\n")).start();
+    eventually("the run without a seat has crashed", PATIENCE, async || crashed(JOB).await).await;
+    assert_eq!(crashed("held").await, None);
+    outbox.sql("UPDATE outbox_job_seat SET expires_at = clock_timestamp()").await;
+    eventually("the run that lost its seat has crashed", PATIENCE, async || crashed("held").await).await;
+    let (_, log) = replica.stop(Signal::TERM).await;
+    assert_eq!(log.matches("job.crashed").count(), 2, "{log}");
 }

@@ -180,6 +180,27 @@ async fn a_run_of_which_nobody_told_the_end_has_crashed_once_another_begins_and_
 }
 
 #[tokio::test]
+async fn a_silent_run_without_an_end_is_found_and_crashes_once_and_its_late_end_counts() {
+    for outbox in outboxes::each().await {
+        let silent = async |time| outbox.database.silent_job_runs(time).await.unwrap();
+        let [overtaken, run] = [begin(&outbox).await, begin(&outbox).await];
+        assert_eq!(silent(HOUR).await, []);
+        let found = silent(Duration::ZERO).await;
+        let tokens: Vec<_> = found.iter().map(|run| (run.name.as_str(), run.token)).collect();
+        assert_eq!(tokens, [(JOB, run.token)], "{overtaken:?}");
+        for _ in 0..2 {
+            outbox.database.job_run_crashed(&found[0]).await.unwrap();
+        }
+        let job = entry(&outbox).await;
+        assert_eq!((job.state.as_str(), job.ends.crashed, why(&outbox, &run).await.as_str()), ("failed", 2, "crashed"));
+        assert_eq!((silent(Duration::ZERO).await, outbox.database.run_goes_on(&run).await.unwrap()), (vec![], false));
+        end(&outbox, &run, RunEnd::Finished).await;
+        outbox.database.job_run_crashed(&found[0]).await.unwrap();
+        assert_eq!(entry(&outbox).await.state, "completed");
+    }
+}
+
+#[tokio::test]
 async fn a_job_is_late_once_it_has_not_run_for_twice_its_period_unless_it_is_paused() {
     for outbox in outboxes::each().await {
         outbox.database.know_job(JOB).await.unwrap();
