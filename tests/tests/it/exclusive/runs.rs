@@ -1,6 +1,6 @@
 //! Runs of a job, and how they end, on each database.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use outbox_tests::eventually;
 use rustix::process::{Pid, Signal, kill_process};
@@ -8,6 +8,7 @@ use sqlx::{Connection as _, PgConnection};
 use tokio::process::Child;
 
 use super::faults::keeper_of;
+use crate::faults::libfaketime;
 use crate::outboxes::{self, Outbox};
 use crate::program::{PATIENCE, Program, Ran};
 
@@ -120,6 +121,44 @@ async fn a_period_has_one_start_and_what_holds_the_next_away_does() {
         outbox.sql("UPDATE outbox_job SET paused_at = created_at WHERE name = 'daily'").await;
         assert_eq!(runs(&program, &["--skip-status", "5"], "daily", "echo it").await.code, Some(5));
     }
+}
+
+/// As cron does: starts it at the beginning of each period, by a clock that is so many seconds ahead.
+async fn cron(program: &Program, ahead: i32, period: Duration, until: SystemTime) {
+    let (clock, library) = (format!("{ahead:+}s"), libfaketime());
+    let ahead = Duration::from_secs(u64::from(ahead.unsigned_abs()));
+    let environment =
+        [("LD_PRELOAD", library.to_str().unwrap()), ("FAKETIME", &clock), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
+    let mut jobs = Vec::new();
+    while SystemTime::now() < until {
+        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        let shown = if clock.starts_with('-') { now - ahead } else { now + ahead };
+        let left = period.as_nanos() - shown.as_nanos() % period.as_nanos();
+        tokio::time::sleep(Duration::from_nanos(u64::try_from(left).unwrap())).await;
+        let job = ["exclusive", "--per", "2s", "--wait", "1s", "cron", "--", "/bin/true"];
+        jobs.push(program.command(&job).envs(environment).spawn().unwrap());
+    }
+    for mut job in jobs {
+        assert!(job.wait().await.unwrap().success());
+    }
+}
+
+#[tokio::test]
+async fn a_line_in_three_crontabs_runs_once_a_period_whatever_their_clocks_say() {
+    let outbox = Outbox::open(outbox_tests::servers::postgres().await.database().await).await;
+    outbox.database.migrate("default").await.unwrap();
+    let program = program(&outbox);
+    let (period, soak) = (Duration::from_secs(2), std::env::var_os("OUTBOX_TEST_SOAK").is_some());
+    let until = SystemTime::now() + period * if soak { 200 } else { 8 };
+    let [behind, right, ahead] = [-3, 0, 3].map(|ahead| cron(&program, ahead, period, until));
+    tokio::join!(behind, right, ahead);
+    let of_runs = "FROM outbox_job_run WHERE ended_because = 'finished'";
+    let runs = outbox.number(&format!("SELECT count(*) {of_runs}")).await;
+    let period = "floor(extract(epoch FROM started_at) / 2)";
+    let periods = outbox.number(&format!("SELECT count(DISTINCT {period}) {of_runs}")).await;
+    let between = outbox.number(&format!("SELECT (max({period}) - min({period}))::bigint {of_runs}")).await;
+    assert_eq!((runs, runs), (periods, between + 1), "a period has two runs, or none");
+    assert!(runs >= if soak { 199 } else { 7 }, "{runs}");
 }
 
 #[tokio::test]
