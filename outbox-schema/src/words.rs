@@ -10,7 +10,9 @@ pub fn words(error: &sqlx::Error) -> String {
             // sqlx adds the line of PostgreSQL's own source.
             #[cfg(feature = "postgres")]
             if error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>().is_some() {
-                return error.message().to_owned();
+                let message = error.message().to_owned();
+                let is_shared = error.code().is_some_and(|code| OF_SHARED_SESSIONS.contains(&code.as_ref()));
+                return if is_shared { format!("{message}: a pooler {SHARES_SESSIONS}") } else { message };
             }
             error.to_string()
         }
@@ -24,6 +26,15 @@ pub fn words(error: &sqlx::Error) -> String {
         other => other.to_string(),
     }
 }
+
+/// A prepared statement is there already, or no more: only in a session that another connection has too
+/// (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
+#[cfg(feature = "postgres")]
+const OF_SHARED_SESSIONS: [&str; 2] = ["42P05", "26000"];
+
+/// What a pooler does to whoever cannot share a session, and what to do about it.
+pub const SHARES_SESSIONS: &str = "shares its sessions, as PgBouncer does with pool_mode = transaction: lead database.url to the \
+    server itself, or have the pooler keep sessions (pool_mode = session)";
 
 /// The beginnings of what the parser of PEM says. It quotes the file, which may be a key, as numbers.
 const OF_PEM: [&str; 4] = ["missing section end", "illegal section start", "base64 decode", "no items found"];

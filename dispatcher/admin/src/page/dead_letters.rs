@@ -26,7 +26,7 @@ use super::searches::{FORM_PATIENCE, Found, under_way};
 use super::selected::{Choice, ID, MESSAGES, choices_of, named, to_select};
 use super::tables::{PAGE, Row, Shape, filled};
 use super::unknown::unknown;
-use super::{PageState, paths};
+use super::{PageState, paths, suggested};
 use crate::api::{Kind, Problem};
 use outbox_console::text::in_one_line;
 
@@ -34,7 +34,7 @@ use outbox_console::text::in_one_line;
 pub(super) const ALL: &str = "all";
 
 pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
-    let above = filter(paths::DEAD_LETTERS, &asked, &fields(&asked));
+    let above = filter(paths::DEAD_LETTERS, &asked, &fields(&page_state, &asked));
     let (filter, after) = context.understood("Dead letters", &above, asked.of_list::<DeadLetterFilter, Cursor>())?;
     let (database, halting) =
         (page_state.api_state.database.clone(), page_state.api_state.configured.current().halting());
@@ -56,6 +56,7 @@ pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Res
         (by_cause(shown, &asked))
         @if groups.is_empty() { (unknown(&page_state, paths::DEAD_LETTERS, &asked).await?) }
         (looked_before(age))
+        (suggested::tags_of(tagged(shown)))
         @if let Some(page) = letters {
             @if !page.letters.is_empty() {
                 section {
@@ -67,6 +68,12 @@ pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Res
         }
     };
     Ok(context.page(&Content::live("Dead letters", above, body)))
+}
+
+/// The tags of the letters that are shown, and of the examples.
+fn tagged(shown: &Shown) -> impl Iterator<Item = Option<&str>> {
+    let letters = shown.letters.iter().flat_map(|page| &page.letters).map(|letter| letter.tags.as_deref());
+    letters.chain(shown.examples.values().map(|message| message.tags.as_deref()))
 }
 
 /// The most causes whose examples are read.
@@ -91,12 +98,12 @@ fn sum(groups: &[DeadGroup]) -> u64 {
 /// The fields that are folded up.
 const SELDOM: [&str; 8] = ["target", "key_prefix", "tags", "tenant", "status_code", "since", "until", "fingerprint"];
 
-fn fields(asked: &Fields) -> Markup {
+fn fields(page_state: &PageState, asked: &Fields) -> Markup {
     let reasons = ["permanent", "exhausted", "expired", "in_doubt", "cancelled"].map(|reason| (reason, reason));
     let seldom = html! {
         (filter_text(asked, "target", "Target", ""))
         (filter_text(asked, "key_prefix", "Key begins with", "order-4711"))
-        (filter_text(asked, "tags", "Tags", "order=4711, customer=7"))
+        (suggested::tags(asked))
         (filter_text(asked, "tenant", "Tenant", ""))
         (filter_text(asked, "status_code", "Status code", "503"))
         (filter_text(asked, "since", "Died since", TIMES))
@@ -104,7 +111,7 @@ fn fields(asked: &Fields) -> Markup {
         (filter_text(asked, "fingerprint", "Fingerprint", "http/exhausted/503/9f0c2d41b7aa"))
     };
     html! {
-        (filter_text(asked, "channel", "Channel", ""))
+        (suggested::channel(page_state, asked))
         (filter_choice(asked, "reason", "Reason", &reasons))
         (filter_text(asked, "destination", "Destination", "https://shop.example:443"))
         (filter_text(asked, "error_contains", "Error contains", ""))

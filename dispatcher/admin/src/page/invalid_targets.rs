@@ -5,7 +5,6 @@ use axum::response::Response;
 use maud::{Markup, html};
 use outbox_desk::{ByHand, Desk, InvalidTarget, InvalidTargetSelection};
 
-use super::PageState;
 use super::dead_letters::{ALL, meant};
 use super::fields::{AUTHOR, Asked, Fields, Get, Sent};
 use super::frame::Content;
@@ -15,6 +14,7 @@ use super::parts::{self, empty, filter, filter_text, lead_to, number, pages, tex
 use super::request_context::RequestContext;
 use super::selected::{Boxes, SELECTED, to_select};
 use super::tables::{PAGE, Row, Shape};
+use super::{PageState, suggested};
 use crate::api::{InvalidTargetFilter, Kind, Problem};
 
 /// Where the list is.
@@ -33,7 +33,7 @@ pub(super) fn selection(asked: &Fields) -> Result<InvalidTargetSelection, Proble
 pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
     let above = html! {
         p.lead { "Messages to these targets become dead letters without an attempt, until the target is forgotten." }
-        (filter(PATH, &asked, &fields(&asked)))
+        (filter(PATH, &asked, &fields(&page_state, &asked)))
     };
     let after = asked.after();
     let read = TARGETS.selected(&asked).and_then(|filter| Ok((selection(&filter)?, after?, filter)));
@@ -55,9 +55,9 @@ pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Res
     Ok(context.page(&Content::live("Invalid targets", above, body)))
 }
 
-fn fields(asked: &Fields) -> Markup {
+fn fields(page_state: &PageState, asked: &Fields) -> Markup {
     html! {
-        (filter_text(asked, "channel", "Channel", ""))
+        (suggested::channel(page_state, asked))
         (filter_text(asked, "target", "Target", ""))
         (filter_text(asked, "older_than", "Last found before", "90d"))
     }

@@ -21,11 +21,11 @@ use super::searches::under_way;
 use super::selected::{Choice, MESSAGES, choices_of, to_select};
 use super::tables::{PAGE, Row, Shape, filled};
 use super::unknown::unknown;
-use super::{dead_letters, paths};
+use super::{PageState, dead_letters, paths, suggested};
 use outbox_console::text::in_one_line;
 
 pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Result<Response, Instead> {
-    let above = html! { (by_status(&asked)) (filter(paths::MESSAGES, &asked, &fields(&asked))) };
+    let above = html! { (by_status(&asked)) (filter(paths::MESSAGES, &asked, &fields(&page_state, &asked))) };
     let (filter, after) = context.understood("Messages", &above, asked.of_list::<MessageFilter, i64>())?;
     let above = html! { (above) @if context.retries() { (actions(&context, &filter, &asked.filter())) } };
     let database = page_state.api_state.database.clone();
@@ -48,6 +48,7 @@ pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Res
         @if page.next.is_some() && page.messages.len() < PAGE as usize {
             p.hint { (number(page.looked_at)) " rows were looked at, and there are more." }
         }
+        (suggested::tags_of(page.messages.iter().map(|message| message.tags.as_deref())))
         (looked_before(age))
         (pages(paths::MESSAGES, &asked, page.next.as_ref()))
     };
@@ -138,10 +139,10 @@ fn chosen_status(asked: &Fields) -> Option<Status> {
 const SELDOM: [&str; 9] =
     ["tags", "tenant", "ordering_key", "priority", "error_contains", "attempts_from", "in_doubt", "since", "until"];
 
-fn fields(asked: &Fields) -> Markup {
+fn fields(page_state: &PageState, asked: &Fields) -> Markup {
     let status = chosen_status(asked);
     let seldom = html! {
-        (filter_text(asked, "tags", "Tags", "order=4711, customer=7"))
+        (suggested::tags(asked))
         (filter_text(asked, "tenant", "Tenant", ""))
         (filter_text(asked, "ordering_key", "Ordering key", ""))
         (filter_choice(asked, "priority", "Priority", &[("0", "0"), ("1", "1"), ("2", "2"), ("3", "3")]))
@@ -153,7 +154,7 @@ fn fields(asked: &Fields) -> Markup {
     };
     html! {
         @if let Some(status) = status { input type="hidden" name="status" value=(status.as_str()); }
-        (filter_text(asked, "channel", "Channel", ""))
+        (suggested::channel(page_state, asked))
         (filter_text(asked, "destination", "Destination", "https://shop.example:443"))
         (filter_text(asked, "target", "Target", ""))
         (filter_text(asked, "key_prefix", "Key begins with", "order-4711"))

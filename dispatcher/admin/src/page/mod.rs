@@ -45,6 +45,7 @@ mod selected;
 mod session;
 mod settings;
 mod sign_in;
+mod suggested;
 mod tables;
 mod terms;
 mod unknown;

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::fields::{Asked, Fields, Get};
 use super::frame::Content;
 use super::instead::Instead;
-use super::parts::{empty, filter, filter_text, message, number, pages, table, text, text_if, time};
+use super::parts::{empty, filter, message, number, pages, table, text, text_if, time};
+use super::suggested;
 use super::tables::{PAGE, Row, Shape};
 
 /// Where the list is.
@@ -25,7 +26,7 @@ pub(super) async fn list((State(page_state), context, Asked(asked)): Get) -> Res
     let above = html! {
         p.lead { "A dead letter of a channel with " code { "on_dead_ordered = \"halt\"" } " halts its ordering key. The messages behind "
             "it wait until it is redriven or purged." }
-        (filter(PATH, &asked, &filter_text(&asked, "channel", "Channel", "")))
+        (filter(PATH, &asked, &suggested::channel(&page_state, &asked)))
     };
     let (filter, after) = context.understood("Halted keys", &above, asked.of_list::<Filter, KeyCursor>())?;
     let api_state = &page_state.api_state;

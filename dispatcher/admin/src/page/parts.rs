@@ -203,13 +203,18 @@ pub(super) fn pages(path: &str, asked: &Fields, next: Option<&impl ToString>) ->
 
 /// A field of a filter. The hint below it says what can be written.
 pub(super) fn filter_text(asked: &Fields, name: &str, label: &str, hint: &str) -> Markup {
+    filter_field(asked, name, label, hint, None)
+}
+
+/// The same, which suggests words: those of the list of this id.
+pub(super) fn filter_field(asked: &Fields, name: &str, label: &str, hint: &str, words: Option<&str>) -> Markup {
     let hint_id = format!("hint-{name}");
     let described = (!hint.is_empty()).then_some(&hint_id);
     html! {
         div {
             label {
                 span { (label) }
-                input type="text" name=(name) value=[asked.get(name)] aria-describedby=[described] autocomplete="off";
+                input type="text" name=(name) value=[asked.get(name)] list=[words] aria-describedby=[described] autocomplete="off";
             }
             @if !hint.is_empty() { span.hint id=(hint_id) { (hint) } }
         }

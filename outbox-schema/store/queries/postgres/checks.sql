@@ -42,14 +42,19 @@ END, TRUE)
 ORDER BY wanted.place
 
 -- name: server
--- Which product this is, and whether it took what a connection asked for as it began.
-SELECT pg_catalog.version() AS version, pg_catalog.current_setting('default_transaction_isolation') AS default_transaction_isolation,
+-- Which product this is, whether it took what a connection asked for as it began, and whether the session was another's before.
+SELECT pg_catalog.version() AS version, pg_catalog.current_setting('outbox.lent', true) = 'yes' AS lent,
+       pg_catalog.current_setting('default_transaction_isolation') AS default_transaction_isolation,
        pg_catalog.current_setting('search_path') AS search_path, pg_catalog.current_setting('statement_timeout') AS statement_timeout,
        pg_catalog.current_setting('lock_timeout') AS lock_timeout,
        pg_catalog.current_setting('idle_in_transaction_session_timeout') AS idle_in_transaction_session_timeout,
        EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
                WHERE n.nspname = 'sys' AND c.relname = 'iam_pg_role_mappings') AS dsql,
        to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL AS citus
+
+-- name: server_asked
+-- A pooler that lends this session to somebody else, as it is, has that one see it.
+SET outbox.lent = 'yes'
 
 -- name: server_citus
 -- The tables of the outbox that lie on other nodes than the coordinator: with a method, as copies, or in a group of tables.
@@ -62,7 +67,7 @@ ORDER BY 1
 
 -- name: server_version
 -- Where not all of that may be asked.
-SELECT pg_catalog.version() AS version, NULL::text AS default_transaction_isolation, NULL::text AS search_path,
+SELECT pg_catalog.version() AS version, NULL::boolean AS lent, NULL::text AS default_transaction_isolation, NULL::text AS search_path,
        NULL::text AS statement_timeout, NULL::text AS lock_timeout, NULL::text AS idle_in_transaction_session_timeout,
        false AS dsql, false AS citus
 

@@ -55,6 +55,7 @@ async fn ask_postgres(connection: &mut PgConnection) -> sqlx::Result<Option<Answ
     for question in QUESTIONS {
         let Some(row) = answered(connection.fetch_one(sqlx::raw_sql(question)).await)? else { continue };
         let mut answer = read(&row)?;
+        answered(connection.execute(sqlx::raw_sql(query!("postgres/checks/server_asked"))).await)?;
         if answer.is_yugabyte() {
             let question = sqlx::raw_sql(query!("postgres/checks/server_yugabyte"));
             let row = answered(connection.fetch_one(question).await)?;
@@ -82,6 +83,7 @@ fn read(row: &PgRow) -> sqlx::Result<Answer> {
     let settings: Vec<_> = names.into_iter().map(setting).collect::<sqlx::Result<_>>()?;
     Ok(Answer {
         version: row.try_get("version")?,
+        is_lent: row.try_get::<Option<bool>, _>("lent")?.unwrap_or_default(),
         is_dsql: row.try_get("dsql")?,
         settings: settings.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
         effective_isolation: None,

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use outbox_schema::words::words;
+use outbox_schema::words::{SHARES_SESSIONS, words};
 
 /// A product that speaks the protocol of PostgreSQL or MySQL, and lacks what an outbox is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +114,12 @@ pub enum UnsupportedServer {
         /// Its words.
         words: String,
     },
+    /// A pooler lends a session to one connection after the other, as the last one left it.
+    #[error(
+        "a pooler stands before the database, and {}. It is refused, since an outbox keeps locks and settings in its sessions",
+        SHARES_SESSIONS
+    )]
+    PoolerShares,
 }
 
 /// A parameter that a connection asked for as it began, and did not get.
@@ -145,6 +151,8 @@ fn each(dropped: &[Dropped], said: impl Fn(&Dropped) -> String) -> String {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
     pub(super) version: String,
+    /// Whether its session was another connection's before, and is as that one left it.
+    pub(super) is_lent: bool,
     /// Whether it has a table that only Aurora DSQL has.
     pub(super) is_dsql: bool,
     /// Its settings, as far as they are known.
@@ -206,6 +214,9 @@ impl UnsupportedServer {
         }
         if !answer.distributed.is_empty() {
             return Some(Self::Distributed { tables: answer.distributed.clone() });
+        }
+        if answer.is_lent {
+            return Some(Self::PoolerShares);
         }
         let dropped = asked.iter().filter_map(|(parameter, asked)| {
             let (_, found) = answer.settings.iter().find(|(name, _)| name == parameter)?;

@@ -1,12 +1,8 @@
 //! Databases that look like PostgreSQL or MySQL, and poolers: `migrate`, `check` and `run` refuse them by name.
 
-use std::net::{Ipv4Addr, SocketAddr};
-
 use outbox_store::{ConnectOptions, Database};
-use outbox_tests::servers::{self, MariaDb, TestDatabase};
+use outbox_tests::servers::{self, MariaDb, PgBouncer, TestDatabase};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::program::{HTTP, Program};
 
@@ -147,61 +143,13 @@ async fn a_server_that_lets_nobody_ask_is_taken_for_what_it_looks_like() {
     assert_eq!(refusal(&url, None).await, None);
 }
 
-/// What a pooler does to a connection that asks for something as it begins.
-#[derive(Debug, Clone, Copy)]
-enum Pooler {
-    Drops,
-    Refuses,
-}
-
-impl Pooler {
-    /// Stands before the server of this URL. Gives the URL of the pooler.
-    async fn before(self, url: &str) -> String {
-        let mut url = url::Url::parse(url).unwrap();
-        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, url.port().unwrap()));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        url.set_port(Some(listener.local_addr().unwrap().port())).unwrap();
-        url.set_query(Some("sslmode=disable"));
-        tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(async move { drop(self.pass(client, server).await) });
-            }
-        });
-        url.into()
-    }
-
-    /// The first message has its length, the version of the protocol, and names and values that a zero ends
-    /// (<https://www.postgresql.org/docs/current/protocol-message-formats.html>).
-    async fn pass(self, mut client: TcpStream, server: SocketAddr) -> std::io::Result<()> {
-        let length = client.read_u32().await? as usize;
-        let mut first = vec![0; length - 4];
-        client.read_exact(&mut first).await?;
-        let (protocol, parameters) = first.split_at(4);
-        let words: Vec<_> = parameters.split(|byte| *byte == 0).collect();
-        if let Self::Refuses = self {
-            let refusal = b"SFATAL\0VFATAL\0C08P01\0Munsupported startup parameter: options\0\0";
-            client.write_u8(b'E').await?;
-            client.write_u32(u32::try_from(refusal.len() + 4).unwrap()).await?;
-            return client.write_all(refusal).await;
-        }
-        let kept = words.chunks(2).filter(|pair| pair[0] != b"options").flatten();
-        let mut message = protocol.to_vec();
-        message.extend(kept.filter(|word| !word.is_empty()).flat_map(|word| [word, &b"\0"[..]]).flatten());
-        message.push(0);
-        let mut server = TcpStream::connect(server).await?;
-        server.write_u32(u32::try_from(message.len() + 4).unwrap()).await?;
-        server.write_all(&message).await?;
-        tokio::io::copy_bidirectional(&mut client, &mut server).await.map(drop)
-    }
-}
-
 #[tokio::test]
 async fn a_pooler_that_drops_what_a_connection_asks_for_is_refused_and_names_the_parameter() {
     let database = servers::postgres().await.database().await;
     let (role, url) = role(&database.url).await;
-    let url = Pooler::Drops.before(&url).await;
-    is_refused(&url, "statement_timeout is 0, and was to be 15s").await;
-    let refused = refusal(&url, Some("shop")).await.unwrap();
+    let pooler = PgBouncer::before(&url, "session", "options,extra_float_digits").await;
+    is_refused(&pooler.url, "statement_timeout is 0, and was to be 15s").await;
+    let refused = refusal(&pooler.url, Some("shop")).await.unwrap();
     assert!(refused.contains("statement_timeout is 0"), "{refused}");
     for (name, value) in
         [("statement_timeout", "15s"), ("lock_timeout", "5s"), ("idle_in_transaction_session_timeout", "2s")]
@@ -210,17 +158,22 @@ async fn a_pooler_that_drops_what_a_connection_asks_for_is_refused_and_names_the
         assert!(refused.contains(&statement), "{refused}");
         execute(&database.url, &statement.replace("its_role", &role)).await;
     }
-    assert_eq!(refusal(&url, None).await, None, "the role has what was asked for");
-    let refused = refusal(&url, Some("shop")).await.unwrap();
+    pooler.restart().await;
+    assert_eq!(refusal(&pooler.url, None).await, None, "the role has what was asked for");
+    let refused = refusal(&pooler.url, Some("shop")).await.unwrap();
     assert!(refused.contains("ALTER ROLE its_role SET search_path = \"shop\""), "{refused}");
     execute(&database.url, &format!("ALTER ROLE {role} SET search_path = shop")).await;
-    assert_eq!(refusal(&url, Some("shop")).await, None);
+    pooler.restart().await;
+    assert_eq!(refusal(&pooler.url, Some("shop")).await, None);
 }
 
 #[tokio::test]
 async fn a_pooler_that_refuses_what_a_connection_asks_for_is_not_waited_for() {
     let database = servers::postgres().await.database().await;
-    is_refused(&Pooler::Refuses.before(&database.url).await, "unsupported startup parameter: options").await;
+    for (ignored, refused) in [("", "extra_float_digits"), ("extra_float_digits", "options")] {
+        let pooler = PgBouncer::before(&database.url, "session", ignored).await;
+        is_refused(&pooler.url, &format!("unsupported startup parameter: {refused}")).await;
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,8 @@
 
 use outbox_adapters::{SessionLease, SessionSetupError};
 use outbox_store::{ConnectOptions, Database};
-use outbox_tests::servers::{self, MariaDb, TestDatabase};
+use outbox_tests::servers::{self, MariaDb, PgBouncer, Postgres, TestDatabase};
+use sqlx::AssertSqlSafe;
 
 use crate::program::{HTTP, Program};
 
@@ -29,22 +30,36 @@ async fn check_says_who_polls_by_a_session() {
     }
 }
 
-/// A pooler that lends one session to two connections gives both the same lock.
+/// A role that has what a connection asks for, so that a pooler need not pass it on.
+const ITS_ROLE: &str = "ALTER ROLE pooled SET statement_timeout = '15s'; ALTER ROLE pooled SET lock_timeout = '5s'; \
+                        ALTER ROLE pooled SET idle_in_transaction_session_timeout = '2s'";
+
+/// A pooler that lends a session for a transaction has others hold the locks of this one.
 #[tokio::test]
-async fn a_pooler_that_shares_its_sessions_is_named_by_check_and_run() {
-    let database = servers::postgres().await.database().await;
-    let program = program(&database);
-    program.run(&["migrate"]).await.done();
-    let shared = "ALTER FUNCTION pg_catalog.pg_try_advisory_lock(bigint) RENAME TO pg_try_advisory_lock_within; \
-                  CREATE FUNCTION pg_catalog.pg_try_advisory_lock(bigint) RETURNS boolean LANGUAGE sql VOLATILE AS 'SELECT true'";
+async fn a_pooler_that_shares_its_sessions_is_named_by_check_and_run_and_one_that_keeps_them_is_not() {
+    let postgres = Postgres::start().await;
+    let database = postgres.database().await;
+    program(&database).run(&["migrate"]).await.done();
     let owner = Database::connect(&ConnectOptions { url: &database.url, schema: None, connections: 1 }).await.unwrap();
     let Database::Postgres(pool) = owner else { panic!("{}", database.url) };
-    sqlx::raw_sql(shared).execute(&pool).await.unwrap();
-    for arguments in [&["check"] as &[&str], &["run"]] {
-        let ran = program.run(arguments).await;
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert_eq!(ran.code, Some(1), "{said}");
-        assert!(said.contains("a pooler stands before the database and shares its sessions"), "{arguments:?}: {said}");
+    let pooled = format!("CREATE ROLE pooled LOGIN SUPERUSER; {ITS_ROLE}");
+    sqlx::raw_sql(AssertSqlSafe(pooled)).execute(&pool).await.unwrap();
+    let url = database.url.replace("postgres@", "pooled@");
+    for settings in [HTTP.to_owned(), format!("{HTTP}{SESSION}")] {
+        let pooler = PgBouncer::before(&url, "transaction", "options,extra_float_digits").await;
+        let program = Program::new(&pooler.url, &settings);
+        for arguments in [&["check"] as &[&str], &["check"], &["run"], &["status"], &["migrate"]] {
+            let ran = program.run(arguments).await;
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(ran.code == Some(1) && said.contains("shares its sessions"), "{arguments:?}: {said}");
+        }
+        let pooler = PgBouncer::before(&url, "session", "options,extra_float_digits").await;
+        let program = Program::new(&pooler.url, &settings);
+        for _ in 0..2 {
+            program.run(&["check"]).await.done();
+        }
+        let mut replica = program.start();
+        replica.says("term.began").await;
     }
 }
 

@@ -71,6 +71,23 @@ async fn a_status_is_chosen_above_the_list_and_the_rest_of_the_filter_stays() {
 }
 
 #[tokio::test]
+async fn a_filter_suggests_the_channels_of_the_settings_and_the_tags_of_what_is_shown() {
+    let [.., outbox] = outboxes::migrated().await;
+    some(&outbox).await;
+    let stage = Stage::begin(&outbox, TOKENS).await;
+    let reader = stage.person(READS).await;
+    for path in ["/messages", "/dead-letters", "/invalid-targets", "/ordering-keys"] {
+        let page = reader.page(path).await;
+        assert!(page.contains("<datalist id=\"channels\"><option value=\""), "{path}: {page}");
+        assert!(page.contains("name=\"channel\" list=\"channels\""), "{path}: {page}");
+    }
+    let page = reader.page("/messages").await;
+    assert!(page.contains("name=\"tags\" list=\"tags\""), "{page}");
+    let tags = page.split("<datalist id=\"tags\">").nth(1).unwrap().split("</datalist>").next().unwrap();
+    assert!(tags.contains("<option value=\"customer=7\">"), "{tags}");
+}
+
+#[tokio::test]
 async fn filters_that_are_used_seldom_are_folded_up_unless_one_of_them_is_in_use() {
     let [.., outbox] = outboxes::migrated().await;
     let stage = Stage::begin(&outbox, TOKENS).await;
