@@ -14,8 +14,8 @@ pub enum Shape {
     Word(&'static [&'static str]),
     /// A whole number in this range.
     Whole(u32, u32),
-    /// A number in this range, which may have a fraction.
-    Number(u32, u32),
+    /// A number in this range, which may have a fraction; and of what it is, for whoever wrote something else.
+    Number(u32, u32, &'static str),
     /// A time in this range.
     Time(Duration, Duration),
     /// A time, or a word for none.

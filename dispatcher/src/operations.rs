@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_desk::Operations;
+use outbox_store::APPLY_GRANTS;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -51,10 +52,10 @@ impl OperationsCarrier {
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut told, true) {
+                        let cure = if error.lacks_rights() { APPLY_GRANTS } else { "" };
                         tracing::warn!(
-                            %error,
-                            "operations.failed: changes of many messages wait that nobody carries out. Where a right is missing, apply \
-                             the grants of this release"
+                            error = %format_args!("{error}{cure}"),
+                            "operations.failed: changes of many messages wait that nobody carries out"
                         );
                     }
                     TROUBLE

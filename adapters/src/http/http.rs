@@ -142,7 +142,7 @@ impl Adapter for HttpChannel {
         let resolved = timeout(self.timeout, resolve(base, &self.guard)).await;
         let to = origin(base);
         match resolved {
-            Ok(Ok(addresses)) => Ok(format!("{to} is at {}", addresses.join(", "))),
+            Ok(Ok(addresses)) => Ok(format!("{to} is at {}; it was not tried", addresses.join(", "))),
             Ok(Err(problem)) => Err(format!("{to}: {problem}")),
             Err(_) => Err(format!("{to}: its name was not resolved within {:?}", self.timeout)),
         }

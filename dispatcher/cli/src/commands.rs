@@ -84,6 +84,7 @@ enum Command {
     Messages(messages::MessagesCommand),
     /// Look at what could not be delivered, mend it, and redrive it.
     #[command(subcommand)]
+    #[command(visible_alias = "dlq")]
     DeadLetters(dead_letters::DeadLettersCommand),
     /// Changes of many messages: how far they are, and stopping them.
     #[command(subcommand)]

@@ -68,7 +68,11 @@ async fn unknown_tags(outbox: &OutboxAccess, tags: &Tags) -> Result<Vec<String>,
         return Ok(Vec::new());
     }
     let known = tag_names(outbox.desk().as_ref()).await?;
-    Ok(tags.iter().filter_map(|(name, _)| unknown("tag", name, &known)).collect())
+    let mut said: Vec<_> = tags.iter().filter_map(|(name, _)| unknown("tag", name, &known)).collect();
+    if !said.is_empty() && !known.is_empty() {
+        said.push(format!("the newest messages have the tags {}", known.into_iter().collect::<Vec<_>>().join(", ")));
+    }
+    Ok(said)
 }
 
 /// A device of FCM is a target with `token:` before it, or without. What a filter finds under the other spelling is told.

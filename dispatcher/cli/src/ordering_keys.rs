@@ -20,8 +20,8 @@ pub(super) enum OrderingKeysCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// Those that a dead letter halts. No others can be listed.
-    #[arg(long, required = true)]
+    /// Those that a dead letter halts, also where this is not said: no others can be listed.
+    #[arg(long)]
     halted: bool,
     /// Only of this channel.
     #[arg(long, add = ArgValueCandidates::new(completions::channels))]

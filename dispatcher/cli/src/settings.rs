@@ -31,7 +31,12 @@ pub(super) struct Global {
 
 /// The settings without the channels that are wrong, each of which is told.
 pub(super) fn settings_to_look(global: &Global) -> Result<Config, ConfigError> {
-    let (config, wrong) = Config::load_without_wrong_channels(&sources(global)?)?;
+    let loaded = sources(global).and_then(|sources| Config::load_without_wrong_channels(&sources));
+    let (config, wrong) = loaded.inspect_err(|_| {
+        text::warning(
+            "no settings can be read; to look all the same: outbox --config /dev/null --database URL COMMAND",
+        );
+    })?;
     if !wrong.is_empty() {
         let wrong: Vec<_> = wrong.iter().map(|problem| format!("\n  {problem}")).collect();
         text::warning(&format!(

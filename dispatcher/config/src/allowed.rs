@@ -13,7 +13,7 @@ pub(super) fn allowed(shape: Shape) -> String {
         Shape::Flag => "true or false".to_owned(),
         Shape::Word(words) => one_of(words),
         Shape::Whole(low, high) => format!("a whole number from {low} to {high}"),
-        Shape::Number(low, high) => format!("a number from {low} to {high}"),
+        Shape::Number(low, high, of_what) => format!("a number from {low} to {high}{of_what}"),
         Shape::Time(low, high) => {
             format!("a time from {} to {}, written like \"30s\"", format_time(low), format_time(high))
         }

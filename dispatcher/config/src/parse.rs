@@ -18,7 +18,7 @@ pub(super) fn parse(shape: Shape, value: &Value) -> Result<Given, String> {
             words.contains(&word).then(|| Given::Text(word.to_owned())).ok_or_else(String::new)?
         }
         Shape::Whole(low, high) => Given::Whole(within((low, high), whole(value)?)?),
-        Shape::Number(low, high) => Given::Number(within((low.into(), high.into()), number(value)?)?),
+        Shape::Number(low, high, _) => Given::Number(within((low.into(), high.into()), number(value)?)?),
         Shape::Time(low, high) => Given::Time(Some(time(value, (low, high))?)),
         Shape::TimeOr { none, .. } if value.as_str() == Some(none) => Given::Time(None),
         Shape::TimeOr { range, .. } => Given::Time(Some(time(value, range)?)),

@@ -71,7 +71,7 @@ fn shape(row: &Row) -> Value {
             json!({ "enum": words.iter().copied().chain(none).collect::<Vec<_>>() })
         }
         Shape::Whole(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
-        Shape::Number(low, high) => json!({ "type": "number", "minimum": low, "maximum": high }),
+        Shape::Number(low, high, _) => json!({ "type": "number", "minimum": low, "maximum": high }),
         Shape::Time(..) | Shape::TimeOr { .. } | Shape::Size(..) | Shape::Text(_) | Shape::File | Shape::Token => text,
         Shape::SecretUrl(_) => secret(),
         Shape::List { item, .. } => one_or_more(&self::item(item), &self::item(item)),

@@ -92,7 +92,7 @@ pub(super) const SECTIONS: &[(&str, Shapes)] = &[
 pub(super) const RETRY: Shapes = &[
     ("max_attempts", Shape::Whole(1, 32_767)),
     ("base", Shape::Time(Duration::from_millis(1), DAY)),
-    ("factor", Shape::Number(1, 100)),
+    ("factor", Shape::Number(1, 100, "")),
     ("max", Shape::Time(Duration::from_millis(1), DAYS_30)),
     ("max_age", Shape::Time(SECOND, Duration::from_hours(365 * 24))),
 ];
@@ -103,7 +103,7 @@ pub(super) const CHANNEL: Shapes = &[
     ("in_doubt", Shape::Word(&const { words(&IN_DOUBT) })),
     ("on_dead_ordered", Shape::Word(&const { words(&ON_DEAD_ORDERED) })),
     ("max_in_flight", Shape::Whole(0, 100_000)),
-    ("rate", Shape::Number(0, 1_000_000)),
+    ("rate", Shape::Number(0, 1_000_000, ": messages a second")),
     ("max_message_bytes", Shape::Size(1 << 10, 1 << 30)),
     ("fairness", Shape::Word(&const { words(&FAIRNESS) })),
     ("record_deliveries", Shape::Word(&const { words(&RECORD_DELIVERIES) })),

@@ -12,6 +12,8 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::in_time::in_time;
+
 /// How often runs are looked at.
 const EACH: Duration = Duration::from_secs(10);
 
@@ -66,24 +68,17 @@ impl JobsKeeper {
     }
 
     async fn turn(&self, tidies: bool) -> Result<(), String> {
-        for run in in_time(self.database.silent_job_runs(SILENT)).await? {
+        for run in in_time(LIMIT, self.database.silent_job_runs(SILENT)).await? {
             // Whoever has the seat goes on, however long the database has not heard of it.
-            if in_time(self.lease.current(&Seat::Job(run.name.as_str().into()))).await?.is_none() {
+            if in_time(LIMIT, self.lease.current(&Seat::Job(run.name.as_str().into()))).await?.is_none() {
                 tracing::warn!(job = run.name, token = run.token, "job.crashed: nobody told the end of this run");
-                in_time(self.database.job_run_crashed(&run)).await?;
+                in_time(LIMIT, self.database.job_run_crashed(&run)).await?;
             }
         }
         let kept = self.config.current().retention.jobs;
         if let Some(kept) = kept.filter(|_| tidies) {
-            while in_time(self.database.remove_job_runs(kept)).await? {}
+            while in_time(LIMIT, self.database.remove_job_runs(kept)).await? {}
         }
         Ok(())
-    }
-}
-
-async fn in_time<T, E: std::fmt::Display>(asked: impl Future<Output = Result<T, E>>) -> Result<T, String> {
-    match tokio::time::timeout(LIMIT, asked).await {
-        Ok(answer) => answer.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no answer within {LIMIT:?}")),
     }
 }

@@ -13,6 +13,7 @@ pub mod figures;
 #[cfg(test)]
 mod fixtures;
 pub mod health;
+mod in_time;
 pub mod jobs;
 pub mod release;
 pub mod text;

@@ -68,6 +68,9 @@ enum DemoCommand {
         /// Address to listen on.
         #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
         listen: SocketAddr,
+        /// Print each request, with its headers and the beginning of its body.
+        #[arg(long)]
+        show: bool,
     },
     /// Only a stand-in for FCM and for Google's token endpoint, as strict as they are. docs/fcm.md.
     ///
@@ -78,9 +81,9 @@ enum DemoCommand {
 /// Runs the demo, or its receiver. No process that it started outlives it, also after an error.
 pub async fn demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
     match args.command {
-        Some(DemoCommand::Receiver { listen }) => {
+        Some(DemoCommand::Receiver { listen, show }) => {
             tokio::select! {
-                served = receiver::serve(listen) => served?,
+                served = receiver::serve(listen, show) => served?,
                 stopped = stopped() => stopped?,
             }
             Ok(ExitCode::SUCCESS)

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use axum::extract::State;
+use axum::body::to_bytes;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use rand::RngExt;
@@ -16,10 +19,14 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::ledger::Ledger;
 use super::manner::Manner;
-use outbox_console::text::print;
+use outbox_console::text::{print, shortened};
 
 /// The time that an answer takes, in milliseconds.
 const THINKING_MS: std::ops::Range<u64> = 20..50;
+
+/// The largest body that is shown in part, and the characters of it.
+const MOST_BYTES: usize = 64 << 20;
+const SHOWN: usize = 1_000;
 
 /// A receiver within this process. It ends when this value goes out of scope.
 #[derive(Debug)]
@@ -47,7 +54,7 @@ impl Receiver {
 }
 
 /// Serves as a webhook, and shows the counts at `/`, until the process is stopped.
-pub(super) async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
+pub(super) async fn serve(listen: SocketAddr, show: bool) -> anyhow::Result<()> {
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     print(format!("receiver on http://{}: POST anything; GET / shows the counts", listener.local_addr()?))?;
     let router = Router::new()
@@ -55,7 +62,22 @@ pub(super) async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
         .route("/healthz", get(async || "ok\n"))
         .route("/{*target}", post(take_webhook))
         .with_state(Ledger::new(Instant::now()));
+    let router = if show { router.layer(middleware::from_fn(shown)) } else { router };
     axum::serve(listener, router).await.context("the receiver stopped")
+}
+
+/// Prints a request, and passes it on.
+async fn shown(request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, MOST_BYTES).await else { return StatusCode::PAYLOAD_TOO_LARGE.into_response() };
+    let headers = parts.headers.iter();
+    let headers = headers.map(|(name, value)| format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes())));
+    let text = String::from_utf8_lossy(&body);
+    let said =
+        format!("{} {}\n{}\n{}\n", parts.method, parts.uri, headers.collect::<String>(), shortened(&text, SHOWN));
+    // Nobody may read it any more; the request is answered all the same.
+    let _ = print(said);
+    next.run(Request::from_parts(parts, body.into())).await
 }
 
 fn webhook() -> Router<Arc<Ledger>> {
@@ -68,7 +90,8 @@ fn fcm() -> Router<Arc<Ledger>> {
 
 async fn take_webhook(State(ledger): State<Arc<Ledger>>, uri: Uri, headers: HeaderMap) -> (StatusCode, &'static str) {
     let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok()).map(|key| key.trim_matches('"'));
-    let Some(key) = key else { return (StatusCode::BAD_REQUEST, "there is no Idempotency-Key to count it by") };
+    // A post of an alert, or by hand, is no message.
+    let Some(key) = key else { return (StatusCode::OK, "it has no Idempotency-Key, and was not counted\n") };
     let target = uri.path().trim_start_matches("/hook").trim_start_matches('/');
     let (_open, answer) = ledger.enter(key, |before| {
         let answer = Manner::of(target).of_webhook(before);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use outbox_config::Config;
-use outbox_store::{RecurringStore, StoreError};
+use outbox_store::{APPLY_GRANTS, RecurringStore, StoreError};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -71,9 +71,10 @@ impl RecurringWorker {
                 Err(StoreError::Fenced { .. }) => return,
                 Err(error) => {
                     if !std::mem::replace(&mut trouble, true) {
+                        let cure = if error.lacks_rights() { APPLY_GRANTS } else { "" };
                         tracing::warn!(
-                            %error,
-                            "recurring.failed: recurring messages wait. Where a right is missing, apply the grants of this release"
+                            error = %format_args!("{error}{cure}"),
+                            "recurring.failed: recurring messages wait"
                         );
                     }
                     Some(TROUBLE)

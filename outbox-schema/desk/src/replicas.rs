@@ -253,7 +253,11 @@ impl ReplicaRow {
 
 /// Writes the row of a replica, and into the log of terms what a term that it began runs by. Returns the rows of all
 /// replicas.
-pub async fn heartbeat(database: &Database, beat: &Heartbeat<'_>) -> sqlx::Result<Vec<ReplicaEntry>> {
+pub async fn heartbeat(database: &Database, beat: &Heartbeat<'_>) -> Result<Vec<ReplicaEntry>, DeskError> {
+    seen(database, beat).await.map_err(while_doing("writing the row of this replica"))
+}
+
+async fn seen(database: &Database, beat: &Heartbeat<'_>) -> sqlx::Result<Vec<ReplicaEntry>> {
     let Replica { id, name, version, address } = beat.replica;
     let (hash, store) = (beat.runs_by.settings_hash(), cut(&beat.runs_by.lease_store, SHORT));
     let runs_by = serde_json::to_string(beat.runs_by).map_err(|error| sqlx::Error::Encode(error.into()))?;
@@ -288,13 +292,13 @@ pub async fn heartbeat(database: &Database, beat: &Heartbeat<'_>) -> sqlx::Resul
 }
 
 /// Removes the rows of replicas that have been silent for a day: those that were killed.
-pub async fn forget_silent_replicas(database: &Database) -> sqlx::Result<()> {
-    write(database, &REPLICA_FORGET, &[]).await
+pub async fn forget_silent_replicas(database: &Database) -> Result<(), DeskError> {
+    write(database, &REPLICA_FORGET, &[]).await.map_err(while_doing("removing the rows of silent replicas"))
 }
 
 /// Removes the row of a replica that ends.
-pub async fn replica_ended(database: &Database, id: &str) -> sqlx::Result<()> {
-    write(database, &REPLICA_GONE, &[id.into()]).await
+pub async fn replica_ended(database: &Database, id: &str) -> Result<(), DeskError> {
+    write(database, &REPLICA_GONE, &[id.into()]).await.map_err(while_doing("removing the row of this replica"))
 }
 
 /// The first columns of every replica's row, on tables of any version that has such rows.

@@ -70,7 +70,7 @@ pub use query_error::QueryError;
 pub use recurring::RecurringStore;
 pub use replication::Replication;
 pub use retention::{Pruning, Retention};
-pub use rights::{Role, lacks_rights};
+pub use rights::{APPLY_GRANTS, Role, lacks_rights};
 pub use store::due::{ClaimTerms, DueRows, LaneLook, LookAndClaim, LookedAndClaimed, RingPlace, RingStep, RowsToClaim};
 pub use store::trial::TrialError;
 pub use store::{Header, Lane, Store, StoreError};

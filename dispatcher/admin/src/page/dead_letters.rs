@@ -207,13 +207,11 @@ pub(super) fn by_cause(shown: &Shown, asked: &Fields) -> Markup {
     }
 }
 
-/// The error of the example, or else what is left of it in the name of the cause, which stands below.
+/// The error of the example, or else what all errors of the cause have in common. The name of the cause stands below.
 fn cause(group: &DeadGroup, example: Option<&MessageSummary>, address: &str) -> Markup {
-    let pattern = group.error.as_deref();
-    let whole = example.and_then(|example| example.last_error.as_deref()).or(pattern);
+    let whole = example.and_then(|example| example.last_error.as_deref()).or(group.error.as_deref());
     html! {
         a href=(address) { (text(whole.unwrap_or_else(|| without_error(&group.fingerprint)))) }
-        @if let Some(pattern) = pattern.filter(|pattern| Some(*pattern) != whole) { br; span.hint { (text(pattern)) } }
         br;
         code.hint { (text(&group.fingerprint)) }
     }

@@ -7,10 +7,10 @@ use outbox_desk::TermEntry;
 
 use super::charts::{Stretch, strip};
 use super::links;
-use super::parts::{gap, lasted, seen_at, stacked, text, time};
+use super::parts::{gap, lasted, stacked, text, time};
 use super::tables::{Row, Shape};
 use super::terms::{because, ended};
-use outbox_console::health::replicas::ReplicaStatus;
+use outbox_console::health::replicas::{ReplicaStatus, seen_at};
 use outbox_console::text::{relative, span};
 
 /// The last terms that are shown. Their own page has more.

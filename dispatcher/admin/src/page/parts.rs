@@ -9,7 +9,7 @@ use outbox_store::Status;
 
 use super::fields::Fields;
 pub(super) use super::tables::{nothing, stacked, table};
-use outbox_console::health::replicas::ReplicaStatus;
+use outbox_console::health::replicas::{ReplicaStatus, seen_at};
 use outbox_console::text::{grouped, in_one_line, relative, span, to_the_second};
 
 /// The most messages that are named where many were left as they are.
@@ -108,12 +108,6 @@ pub(super) fn lasted(term: &TermEntry, replicas: &[ReplicaStatus]) -> Markup {
 fn bounded(length: Option<Length>, bound: &str) -> Markup {
     let shown = |Length { ms, is_exact }| html! { @if !is_exact { (bound) } (span(ms)) };
     length.map_or_else(nothing, shown)
-}
-
-/// When the replica that led a term wrote its row last, where it has one.
-pub(super) fn seen_at<'a>(term: &TermEntry, replicas: &'a [ReplicaStatus]) -> Option<&'a str> {
-    let its = replicas.iter().find(|replica| replica.replica.row.holds(&term.holder));
-    its.map(|replica| replica.replica.seen_at.as_str())
 }
 
 /// How long ago something was, as times say it.

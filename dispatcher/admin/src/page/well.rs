@@ -82,14 +82,14 @@ fn died(status: &Status, lately: Option<u64>) -> Option<Markup> {
         None => ("/dead-letters", all.try_into().unwrap_or(0), true),
     };
     (all > 0 && count > 0).then(|| {
-        // A message that was redriven may die again, so that there are more deaths than dead letters.
+        // A message that was redriven may die again, so that more died than there are dead letters.
         let noun = match (of_all, count == 1) {
-            (false, true) => "death",
-            (false, false) => "deaths",
+            (false, true) => "message",
+            (false, false) => "messages",
             (true, true) => "dead letter",
             (true, false) => "dead letters",
         };
-        html! { a href=(address) { (number(count)) " " (noun) } @if of_all { " in all." } @else { " within the hour." } }
+        html! { a href=(address) { (number(count)) " " (noun) } @if of_all { " in all." } @else { " died within the hour." } }
     })
 }
 

@@ -96,7 +96,7 @@ fn letters(found: &DeadLetterPage) -> Page {
         ]
     };
     let mut page = Page::default();
-    page.filled(HEADING, found.letters.iter().map(row).collect());
+    page.filled(HEADING, found.letters.iter().map(row).collect(), &["CHANNEL", "ATTEMPTS", "DEAD SINCE"]);
     if let Some(next) = found.next {
         page.line(format!("more with --after {next}"));
     }

@@ -6,7 +6,7 @@ use outbox_store::Status;
 
 use super::find;
 use crate::session::OutboxAccess;
-use outbox_console::explain::{Explanation, Said};
+use outbox_console::explain::{Explanation, Said, Verdict};
 use outbox_console::text::{Page, in_one_line, print_as};
 
 pub(super) async fn explain(outbox: &OutboxAccess, message: &str, json: bool) -> anyhow::Result<()> {
@@ -28,10 +28,13 @@ fn in_words(explanation: &Explanation) -> Page {
     let sent = explanation.status == Status::Success.as_str();
     page.line(if sent { "Was it sent?" } else { "Why has it not been sent?" });
     listed(&mut page, &explanation.not_sent);
-    page.blank();
-    page.line("Why was it sent twice?");
-    page.line(format!("  {}", in_one_line(&sent_twice.sentence)));
-    listed(&mut page, &sent_twice.causes);
+    // Nobody asks that of a message that was never sent.
+    if explanation.attempts > 0 || explanation.uncounted > 0 || sent_twice.verdict != Verdict::Once {
+        page.blank();
+        page.line("Why was it sent twice?");
+        page.line(format!("  {}", in_one_line(&sent_twice.sentence)));
+        listed(&mut page, &sent_twice.causes);
+    }
     if !explanation.outcomes.is_empty() {
         page.blank();
         page.line("Which outcomes are told?");

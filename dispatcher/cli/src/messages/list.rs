@@ -49,12 +49,15 @@ pub(super) async fn list(outbox: &OutboxAccess, args: ListArgs) -> anyhow::Resul
 const HEADING: [&str; 11] =
     ["ID", "STATUS", "CHANNEL", "KEY", "TARGET", "TAGS", "TENANT", "ATTEMPTS", "CREATED", "DUE OR DONE", "ERROR"];
 
+/// What a narrow terminal leaves out.
+const SPARE: [&str; 4] = ["DUE OR DONE", "CHANNEL", "ATTEMPTS", "CREATED"];
+
 fn in_words(found: &MessagePage, limit: u32) -> Page {
     let mut page = Page::default();
     if found.messages.is_empty() {
         page.line("no such messages");
     } else {
-        page.filled(HEADING, found.messages.iter().map(row).collect());
+        page.filled(HEADING, found.messages.iter().map(row).collect(), &SPARE);
     }
     match found.next {
         Some(next) if found.messages.len() < limit as usize => {

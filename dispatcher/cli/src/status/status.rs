@@ -13,7 +13,7 @@ use outbox_store::PauseKind;
 use super::super::session::{OutboxAccess, Purpose};
 use super::source::Source;
 use outbox_config::Config;
-use outbox_console::health::replicas::{PerMinute, ReplicaStatus};
+use outbox_console::health::replicas::{PerMinute, ReplicaStatus, seen_at};
 use outbox_console::health::status::{ShardStatus, State, Status};
 use outbox_console::text::{
     Cell, Page, Screen, error_line, grouped, in_one_line, print_as, print_as_it_is, print_to_reader, shortened, span,
@@ -75,7 +75,7 @@ fn in_words(status: &Status) -> Page {
     let mut page = pollers(status);
     page.append(fleet(status));
     page.blank();
-    page.append(channels(&status.vitals));
+    page.append(channels(&status.vitals, status.per_minute));
     for tenant in &status.vitals.tenants {
         page.line(in_one_line(&loaded(tenant)));
     }
@@ -99,7 +99,10 @@ fn in_words(status: &Status) -> Page {
         page.line(format!("claims of earlier terms being settled: {}", status.vitals.unsettled_claims));
     }
     page.blank();
-    page.append(terms(&status.last_terms, &status.shards));
+    page.append(terms(&status.last_terms, &status.shards, &status.replicas));
+    if let Some(term) = status.last_terms.iter().find(|term| term.in_doubt > Some(0)) {
+        page.line(format!("those in doubt: outbox messages list --in-doubt={}", term.epoch));
+    }
     page
 }
 
@@ -254,7 +257,7 @@ fn pollers(status: &Status) -> Page {
             Cell::whole(said(shard.trusted_ms.map(span))),
         ]
     });
-    page.table(["SHARD", "POLLER", "HOLDER", "EPOCH", "SINCE", "FOR", "TRUSTED FOR"], rows);
+    page.table(["SHARD", "POLLER", "HOLDER", "EPOCH", "SINCE", "FOR", "LEASE FOR"], rows);
     for shard in &status.shards {
         match (shard.state, &shard.error) {
             (State::Unknown, Some(error)) => page.line(format!("shard {}: {}", shard.shard, in_one_line(error))),
@@ -271,9 +274,14 @@ fn pollers(status: &Status) -> Page {
     page
 }
 
-fn channels(vitals: &Vitals) -> Page {
+fn channels(vitals: &Vitals, per_minute: Option<PerMinute>) -> Page {
     if vitals.channels.is_empty() {
-        return "nothing pending, nothing dead".into();
+        return match per_minute.map(|minute| minute.delivered) {
+            Some(delivered @ 1..) => {
+                format!("nothing waits, nothing is dead; {}/min go out", grouped(delivered.unsigned_abs())).into()
+            }
+            Some(_) | None => "nothing pending, nothing dead".into(),
+        };
     }
     let rows = vitals.channels.iter().map(|channel| {
         [
@@ -290,7 +298,7 @@ fn channels(vitals: &Vitals) -> Page {
     page
 }
 
-fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
+fn terms(entries: &[TermEntry], shards: &[ShardStatus], replicas: &[ReplicaStatus]) -> Page {
     if entries.is_empty() {
         return "no term has begun yet".into();
     }
@@ -299,17 +307,20 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus]) -> Page {
     let row = |term: &TermEntry| {
         // A poller that was killed cannot note the end of its term. The next poller notes that the term was lost.
         let end = term.ended_because.as_deref().unwrap_or(if polls(term) { "polls" } else { "no word of its end" });
+        let seen = seen_at(term, replicas);
+        let is_bound = term.lasted(seen).is_some_and(|lasted| !lasted.is_exact);
+        let end = if is_bound { format!("{end}, last seen then") } else { end.to_owned() };
         [
             Cell::whole(term.shard),
             Cell::whole(term.epoch),
             Cell::name(shortened(term.instance.as_ref().unwrap_or(&term.holder), 32)),
             Cell::time(to_the_second(&term.started_at)),
-            Cell::time(term.ended_at.as_deref().map_or_else(|| "-".to_owned(), to_the_second)),
+            Cell::time(term.until(seen).map_or_else(|| "-".to_owned(), to_the_second)),
             Cell::whole(count(term.claimed)),
             Cell::whole(count(term.delivered)),
             Cell::whole(count(term.failed)),
             Cell::whole(count(term.in_doubt)),
-            term.failover().map_or_else(|| end.to_owned(), |change| format!("failover {change}")).into(),
+            term.failover().map_or(end, |change| format!("failover {change}")).into(),
         ]
     };
     let runs = entries.chunk_by(|later, earlier| later.shard == earlier.shard && is_dull(later) && is_dull(earlier));
@@ -393,7 +404,7 @@ mod tests {
             Some("interval"),
         ];
         let entries: Vec<_> = why.into_iter().zip((1..=7).rev()).map(|(why, epoch)| term(epoch, why)).collect();
-        let shown = terms(&entries, &[]).on(&Screen::none());
+        let shown = terms(&entries, &[], &[]).on(&Screen::none());
         let rows: Vec<_> =
             shown.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(rows.len(), 4, "{shown}");

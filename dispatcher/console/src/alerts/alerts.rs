@@ -4,7 +4,6 @@
 //! What there is to tell is read from the database, so it survives a change of poller. Who tells it is decided there too, by a
 //! conditional write: of a fleet one replica tells, and at most once in a window.
 
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,8 @@ use outbox_store::{Database, DeadReason, Shard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::in_time::in_time;
 
 use super::alert::{Alert, Sender};
 use super::webhook::Webhook;
@@ -127,8 +128,7 @@ impl AlertWatch {
                     if !std::mem::replace(&mut watching.logged, true) {
                         tracing::warn!(
                             why,
-                            "alerts.blind: it cannot be found out whether there is something to tell. Messages go out all the same. \
-                             Where a right is missing, apply the grants of this release"
+                            "alerts.blind: it cannot be found out whether there is something to tell. Messages go out all the same"
                         );
                     }
                 } else {
@@ -240,12 +240,5 @@ impl AlertWatch {
             alert.title()
         );
         in_time(LIMIT, self.database.release_alert(claim, pause)).await
-    }
-}
-
-async fn in_time<T, E: Display>(limit: Duration, asked: impl Future<Output = Result<T, E>>) -> Result<T, String> {
-    match tokio::time::timeout(limit, asked).await {
-        Ok(answer) => answer.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no answer within {limit:?}")),
     }
 }

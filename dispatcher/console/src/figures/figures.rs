@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_store::figures::Figures;
-use outbox_store::{Database, QueryError, Shard};
+use outbox_store::{Database, Shard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::health::presence::term_over;
 use crate::health::vitals::VitalsCache;
+use crate::in_time::in_time;
 use outbox_config::Config;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::reloadable::Reloadable;
@@ -138,7 +139,7 @@ impl FiguresKeeper {
         }
         // They are of the minute in whose midst they were counted.
         let age = (now - work.since) / 2;
-        let written = in_time(self.database.add_figures(shard, age, &work.waiting)).await;
+        let written = in_time(LIMIT, self.database.add_figures(shard, age, &work.waiting)).await;
         if written.is_ok() || now - work.since > TROUBLE {
             work.waiting.clear();
             work.since = now;
@@ -147,19 +148,11 @@ impl FiguresKeeper {
     }
 
     async fn tidy(&self) -> Result<(), String> {
-        while in_time(self.database.roll_figures_up()).await? {}
+        while in_time(LIMIT, self.database.roll_figures_up()).await? {}
         let kept = self.config.current().retention.figures;
         if let Some(kept) = kept {
-            in_time(self.database.remove_figures(kept)).await?;
+            in_time(LIMIT, self.database.remove_figures(kept)).await?;
         }
         Ok(())
-    }
-}
-
-async fn in_time<T>(asked: impl Future<Output = Result<T, QueryError>>) -> Result<T, String> {
-    match tokio::time::timeout(LIMIT, asked).await {
-        Ok(Err(error)) if error.lacks_rights() => Err(format!("{error}; apply the grants of this release")),
-        Ok(answer) => answer.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no answer within {LIMIT:?}")),
     }
 }

@@ -16,6 +16,7 @@ use crate::health::answering::Silence;
 use crate::health::fleet::{Fleet, differing, refusing};
 use crate::health::lease_health::LeaseHealth;
 use crate::health::store_health::StoreHealth;
+use crate::in_time::in_time;
 use outbox_dispatcher::metrics::Metrics;
 use outbox_dispatcher::metrics::tally::Counts;
 use outbox_dispatcher::reloadable::Reloadable;
@@ -66,7 +67,7 @@ impl Presence {
     /// Writes the row until `ended`, then removes it. Messages go out even where the row cannot be written.
     pub async fn show(mut self, ended: CancellationToken) {
         // Where this fails, so does the next, which is told.
-        let _ = in_time(outbox_desk::forget_silent_replicas(&self.database)).await;
+        let _ = in_time(LIMIT, outbox_desk::forget_silent_replicas(&self.database)).await;
         let (mut counts, mut told) = (Recent::new(Instant::now(), self.metrics.tally.counts()), None);
         let (mut logged, mut reloads) = (Vec::new(), self.runs_by.replacements());
         // A term that does not yet say what it runs by.
@@ -85,8 +86,7 @@ impl Presence {
                     tracing::warn!(
                         why,
                         "replica.unseen: this replica cannot write its row in outbox_replica, so `outbox replicas`, `outbox \
-                         status` and `outbox migrate` do not know of it. Where a right is missing, apply the grants of this \
-                         release"
+                         status` and `outbox migrate` do not know of it"
                     );
                 }
                 Err(_) => {}
@@ -110,7 +110,7 @@ impl Presence {
                 }
             }
         }
-        if let Err(why) = in_time(outbox_desk::replica_ended(&self.database, &self.replica.id)).await {
+        if let Err(why) = in_time(LIMIT, outbox_desk::replica_ended(&self.database, &self.replica.id)).await {
             tracing::debug!(why, "replica.row_left");
         }
     }
@@ -118,7 +118,7 @@ impl Presence {
     async fn write(&self, counted: Counted, began: Option<&TermId>) -> Result<Vec<ReplicaEntry>, String> {
         let (runs_by, trouble) = (self.runs_by.current(), self.trouble());
         let beat = Heartbeat { replica: &self.replica, runs_by: &runs_by, counted, trouble: trouble.as_deref(), began };
-        in_time(outbox_desk::heartbeat(&self.database, &beat)).await
+        in_time(LIMIT, outbox_desk::heartbeat(&self.database, &beat)).await
     }
 
     /// Notes who runs by other settings. The poller logs it: of a fleet one replica is enough.
@@ -176,13 +176,6 @@ impl Recent {
             delivered: counts.delivered - before.delivered,
             failed: counts.failed - before.failed,
         }
-    }
-}
-
-async fn in_time<T, E: std::fmt::Display>(asked: impl Future<Output = Result<T, E>>) -> Result<T, String> {
-    match tokio::time::timeout(LIMIT, asked).await {
-        Ok(answer) => answer.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no answer within {LIMIT:?}")),
     }
 }
 

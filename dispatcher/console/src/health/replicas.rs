@@ -47,6 +47,12 @@ pub struct PerMinute {
     pub seen_ms: i64,
 }
 
+/// When the replica that led a term wrote its row last, where it has one.
+pub fn seen_at<'a>(term: &TermEntry, replicas: &'a [ReplicaStatus]) -> Option<&'a str> {
+    let its = replicas.iter().find(|replica| replica.replica.row.holds(&term.holder));
+    its.map(|replica| replica.replica.seen_at.as_str())
+}
+
 impl ReplicaStatus {
     /// Whether the replica has not written its row when it should have, and may have been killed.
     pub fn is_silent(&self) -> bool {

@@ -189,8 +189,15 @@ pub fn how_far(come_to: u64, of: Option<u64>, done: &str, since: Duration) -> St
     if let Some(of) = of {
         text = format!("{text} of {}", grouped(of));
     }
-    text = format!("{text} {done}, {rate}/s");
-    if let Some(left) = of.map(|of| u128::from(of.saturating_sub(come_to)) * millis / u128::from(come_to.max(1))) {
+    text = format!("{text} {done}");
+    // A rate of less than a moment says nothing.
+    if millis >= 1_000 {
+        text = format!("{text}, {rate}/s");
+    }
+    if let Some(left) = of
+        .filter(|of| come_to < *of)
+        .map(|of| u128::from(of.saturating_sub(come_to)) * millis / u128::from(come_to.max(1)))
+    {
         text = format!("{text}, {} left", span(i64::try_from(left).unwrap_or(i64::MAX)));
     }
     text

@@ -15,6 +15,9 @@ const GAP: usize = 2;
 /// The room that a last column of text needs beside the others. With less it gets lines of its own.
 const READABLE: usize = 32;
 
+/// The room in which a column of text tells one row from another.
+const TELLING: usize = 16;
+
 /// How far these lines are in.
 const BELOW: usize = 4;
 
@@ -30,20 +33,15 @@ pub struct Page {
 #[derive(Debug)]
 enum Part {
     /// A line of prose. The lines after the first are `hang` columns further in.
-    Prose {
-        text: String,
-        hang: usize,
-    },
+    Prose { text: String, hang: usize },
     /// A line that begins with a name or a time, in a column of its own, and a value.
-    Fact {
-        name: Cell,
-        column: usize,
-        value: Cell,
-    },
+    Fact { name: Cell, column: usize, value: Cell },
     Table {
         heading: Vec<String>,
         rows: Vec<Vec<Cell>>,
         last: Last,
+        /// The columns that a narrow screen leaves out, the first first.
+        spare: Vec<usize>,
     },
     /// Text for programs too, such as settings: never wrapped.
     AsItIs(String),
@@ -98,15 +96,17 @@ impl Page {
         self.any_table(heading, rows, Last::Clipped);
     }
 
-    /// The same without the columns in which no row has anything.
-    pub fn filled<const N: usize>(&mut self, heading: [&str; N], rows: Vec<[Cell; N]>) {
+    /// The same without the columns in which no row has anything. A screen that has no room to tell one row from another leaves out
+    /// those that are `spare`, the first first.
+    pub fn filled<const N: usize>(&mut self, heading: [&str; N], rows: Vec<[Cell; N]>, spare: &[&str]) {
         let kept: [bool; N] = std::array::from_fn(|column| rows.iter().any(|row| !row[column].is_empty()));
         let of =
             |cells: Vec<Cell>| cells.into_iter().zip(kept).filter_map(|(cell, kept)| kept.then_some(cell)).collect();
-        let heading =
+        let heading: Vec<_> =
             heading.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(word, _)| word.to_owned()).collect();
         let rows = rows.into_iter().map(|row| of(Vec::from(row))).collect();
-        self.parts.push(Part::Table { heading, rows, last: Last::Clipped });
+        let spare = spare.iter().filter_map(|word| heading.iter().position(|name| name == word)).collect();
+        self.parts.push(Part::Table { heading, rows, last: Last::Clipped, spare });
     }
 
     /// Adds rows whose last column is prose: a terminal wraps it.
@@ -116,7 +116,7 @@ impl Page {
 
     fn any_table<const N: usize>(&mut self, heading: [&str; N], rows: impl IntoIterator<Item = [Cell; N]>, last: Last) {
         let rows = rows.into_iter().map(Vec::from).collect();
-        self.parts.push(Part::Table { heading: heading.map(str::to_owned).into(), rows, last });
+        self.parts.push(Part::Table { heading: heading.map(str::to_owned).into(), rows, last, spare: Vec::new() });
     }
 
     /// Adds text that other programs read too, such as settings. It is never wrapped.
@@ -136,7 +136,15 @@ impl Page {
             match part {
                 Part::Prose { text: line, hang } => wrapped(&mut text, &visible(line), *hang, screen),
                 Part::Fact { name, column, value } => fact(&mut text, (name, *column), value, screen),
-                Part::Table { heading, rows, last } => left_out |= table(&mut text, heading, rows, *last, screen),
+                Part::Table { heading, rows, last, spare } => {
+                    let without = too_many(heading, rows, spare, screen);
+                    left_out |= !without.is_empty();
+                    let kept = |at: &usize| !without.contains(at);
+                    let heading: Vec<_> = (0..heading.len()).filter(kept).map(|at| heading[at].clone()).collect();
+                    let of_row = |row: &Vec<Cell>| (0..row.len()).filter(kept).map(|at| row[at].clone()).collect();
+                    let rows: Vec<Vec<Cell>> = rows.iter().map(of_row).collect();
+                    left_out |= table(&mut text, &heading, &rows, *last, screen);
+                }
                 Part::AsItIs(written) => text.push_str(&visible(written)),
             }
         }
@@ -175,6 +183,23 @@ fn fact(into: &mut String, (name, column): (&Cell, usize), value: &Cell, screen:
     } else {
         wrapped(into, &line, column + 1, screen);
     }
+}
+
+/// Which of the spare columns a screen leaves out, so that each of the others has room for what tells rows apart. The last column may
+/// stand below its row.
+fn too_many(heading: &[String], rows: &[Vec<Cell>], spare: &[usize], screen: &Screen) -> Vec<usize> {
+    let Some(columns) = screen.columns else { return Vec::new() };
+    let needs = |at: usize| {
+        let widest = rows.iter().map(|row| width(&row[at].shown(screen), screen)).max().unwrap_or(0);
+        let clipped = rows.iter().all(|row| row[at].may_be_clipped());
+        widest.min(if clipped { TELLING } else { usize::MAX }).max(width(&heading[at], screen))
+    };
+    let needed: Vec<_> = (0..heading.len().saturating_sub(1)).map(needs).collect();
+    let fits = |without: &[usize]| {
+        let kept: Vec<_> = (0..needed.len()).filter(|at| !without.contains(at)).map(|at| needed[at]).collect();
+        wide(&kept) <= columns
+    };
+    (0..=spare.len()).map(|most| &spare[..most]).find(|without| fits(without)).unwrap_or(spare).to_vec()
 }
 
 /// Writes a table. Gives whether the screen has no room for all of its columns.

@@ -175,7 +175,8 @@ impl Sender {
             idempotency_key = message.idempotency_key,
             channel = message.channel,
             destination = message.destination,
-            attempt = attempt.number,
+            // One that is dead before its turn made none.
+            attempt = if matches!(mark.verdict, Verdict::Dead { attempted: false, .. }) { 0 } else { attempt.number },
             epoch = attempt.epoch.0,
             outcome = attempt.outcome,
             then,

@@ -1,5 +1,8 @@
 //! Whether a database refused because a right is missing.
 
+/// What follows the words of a database that refused for a right.
+pub const APPLY_GRANTS: &str = "; apply the grants of this release";
+
 /// Whether the database refused because its role lacks a right.
 pub fn lacks_rights(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else { return false };

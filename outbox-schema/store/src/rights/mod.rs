@@ -4,5 +4,5 @@ mod lacking;
 mod rights;
 mod shipped;
 
-pub use lacking::lacks_rights;
+pub use lacking::{APPLY_GRANTS, lacks_rights};
 pub use shipped::Role;

@@ -45,6 +45,12 @@ impl StoreError {
         }
     }
 
+    /// Whether the database refused because its role lacks a right.
+    pub fn lacks_rights(&self) -> bool {
+        let (Self::Unavailable { source, .. } | Self::Refused { source, .. }) = self else { return false };
+        source.downcast_ref().is_some_and(crate::lacks_rights)
+    }
+
     /// Whether the server takes no writes any more: after a failover it may be the standby of another one.
     pub fn is_of_a_reader(&self) -> bool {
         let Self::Unavailable { source, .. } = self else { return false };

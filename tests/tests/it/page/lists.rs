@@ -335,7 +335,7 @@ async fn the_overview_says_that_all_is_well_only_where_nothing_waits_for_somebod
             ))
             .await;
         shows(&[
-            "<a href=\"/dead-letters?since=1h\">1 death</a> within the hour.",
+            "<a href=\"/dead-letters?since=1h\">1 message</a> died within the hour.",
             "Channel http is late: <a href=\"/messages?channel=http&amp;status=PENDING\">its oldest message</a>",
         ])
         .await;

@@ -199,11 +199,7 @@ async fn the_command_explains_a_message_by_its_id_or_its_key() {
     let program = enqueued(&["one", "two"]).await;
     let text = program.run(&["messages", "explain", "two"]).await.done();
     assert!(text.starts_with("message 2 (two) of channel http: PENDING, attempts: 0\n"), "{text}");
-    for line in
-        ["Why has it not been sent?", "Why was it sent twice?", "  Nothing says that it was sent more than once."]
-    {
-        assert!(text.lines().any(|said| said == line), "{line}: {text}");
-    }
+    assert!(text.contains("Why has it not been sent?") && !text.contains("sent twice"), "nothing was sent: {text}");
     let waits = "  - It waits behind message 1 of its ordering key \"o\". Of message 1: No replica has ever polled";
     assert!(text.contains(waits), "{text}");
     let json = program.run(&["messages", "explain", "2", "--json"]).await.json();
