@@ -20,7 +20,12 @@ impl Default for Backoff {
 impl Backoff {
     /// The backoff before the first failure.
     pub(crate) fn new() -> Self {
-        let pauses = ExponentialBuilder::default().with_min_delay(SHORTEST).with_max_delay(LONGEST);
+        Self::of_at_most(LONGEST)
+    }
+
+    /// The same with another longest wait. With jitter it is at most twice as long.
+    pub(crate) fn of_at_most(longest: Duration) -> Self {
+        let pauses = ExponentialBuilder::default().with_min_delay(SHORTEST).with_max_delay(longest);
         Self(pauses.with_jitter().without_max_times().build())
     }
 

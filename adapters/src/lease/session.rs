@@ -21,6 +21,9 @@ use tokio::sync::Mutex;
 use super::calls::{LIMIT, held, limit, microseconds, milliseconds, on, question, released, statement, to_its_end};
 use super::{Held, Lease, LeaseError};
 
+/// How often a holder looks whether its session has the lock still.
+const LOOK: Duration = Duration::from_millis(250);
+
 /// How long the sessions of a trial live at most: see [`SessionLease::new`].
 const TRIAL: Duration = Duration::from_mins(1);
 
@@ -140,6 +143,17 @@ impl SessionLease {
         }
     }
 
+    /// Whether the session of this holder has the lock still. One that has not is closed.
+    async fn has(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
+        let mut seats = self.seats.lock().await;
+        let Some(mut held) = seat_of(&mut seats, seat, holder) else { return Ok(false) };
+        let holds = held.session.holds(&self.lock(seat), ttl).await?;
+        if holds {
+            seats.insert(seat.clone(), held);
+        }
+        Ok(holds)
+    }
+
     async fn give_up(&self, seat: &Seat, holder: &Holder) -> sqlx::Result<bool> {
         let Some(HeldSeat { mut session, .. }) = seat_of(&mut *self.seats.lock().await, seat, holder) else {
             return Ok(false);
@@ -192,6 +206,20 @@ impl Lease for SessionLease {
 
     async fn released(&self, seat: &Seat) {
         released(self, seat).await;
+    }
+
+    /// Nothing tells of the end of a session but a statement that fails in it.
+    async fn lost(&self, seat: &Seat, holder: &Holder, ttl: Duration) {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let (lease, seat, holder) = (self.clone(), seat.clone(), holder.clone());
+            // Not before trust in it ends is the session of a server closed that says nothing.
+            let has = async move { lease.has(&seat, &holder, ttl).await };
+            let has = to_its_end(self.database.clone(), LIMIT.max(ttl), has);
+            if !has.await.unwrap_or_default() {
+                return;
+            }
+        }
     }
 
     async fn current(&self, seat: &Seat) -> Result<Option<Held>, LeaseError> {

@@ -16,6 +16,7 @@ use crate::backoff::Backoff;
 use crate::destinations::Destinations;
 use crate::in_flight::InFlight;
 use crate::metrics::Metrics;
+use crate::poller::claim::SETTLING_MARGIN;
 use crate::poller::journal::Journal;
 use crate::poller::marker_health::MarkerHealth;
 use crate::poller::measure::Measure;
@@ -41,6 +42,11 @@ const HELD_AGAIN: Duration = Duration::from_millis(250);
 
 /// Why a delivery is recorded whose row is locked.
 const HELD: &str = "another transaction has locked the row";
+
+/// The longest wait before marks are tried again, without jitter. The database may be back meanwhile, and the next poller at work: it
+/// must not take for in doubt what this one has on hand.
+const AGAIN_AT_THE_LATEST: Duration = Duration::from_millis(450);
+const _: () = assert!(2 * AGAIN_AT_THE_LATEST.as_millis() < SETTLING_MARGIN.as_millis());
 
 /// The result of an attempt on its way to the database.
 #[derive(Debug)]
@@ -198,7 +204,7 @@ impl Marker {
     /// delivery, that is recorded beside the messages. Nor do others wait for a mark whose row is locked.
     async fn write(&self, mut groups: Vec<Group>, sent: &mut mpsc::UnboundedReceiver<Sent>, unwritten: &mut Unwritten) {
         let Unwritten { refused, held, recorded } = unwritten;
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::of_at_most(AGAIN_AT_THE_LATEST);
         while let Some(mut group) = groups.pop() {
             let size = group.marks.len() as u64;
             if size > self.size.of(size) {

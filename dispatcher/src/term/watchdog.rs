@@ -62,23 +62,28 @@ impl Watchdog {
     }
 
     async fn renew_until_lost(&self, term: &Term) -> TermEnd {
-        let Trust { clock, ttl, .. } = &self.trust;
+        let Trust { clock, ttl, lease } = &self.trust;
+        let seat = term.id.shard.into();
         let mut pause = *ttl / 3;
         let (mut signs_of_life, mut silent_for) = (0, Duration::ZERO);
         loop {
             let pausing = pause.min(term.gate.trusted_for());
-            clock.sleep(pausing).await;
+            let paused = tokio::select! {
+                () = clock.sleep(pausing) => pausing,
+                // The renewal says whether that is so.
+                () = lease.lost(&seat, &term.id.holder, *ttl) => Duration::ZERO,
+            };
             // The pauses are added up, and no clock is read: while the process was frozen or the machine suspended, the
             // loop had no chance to give a sign.
             match term.signs_of_life() {
-                same if same == signs_of_life => silent_for += pausing,
+                same if same == signs_of_life => silent_for += paused,
                 more => (signs_of_life, silent_for) = (more, Duration::ZERO),
             }
             if silent_for > wedged_after(*ttl) {
                 return TermEnd::Wedged;
             }
             fault_point::reach(Point::Renew).await;
-            match self.trust.renew(&term.id.shard.into(), &term.id.holder).await {
+            match self.trust.renew(&seat, &term.id.holder).await {
                 // The renewal brought that too.
                 Renewal::Trusted(_) if !term.gate.is_of_the_same_database() => return TermEnd::DatabaseChanged,
                 Renewal::Trusted(_) if self.lineages.highest_epoch() > term.id.epoch => return TermEnd::Fenced,

@@ -57,6 +57,10 @@ impl Lease for LeaseHealth {
         self.lease.released(seat).await;
     }
 
+    async fn lost(&self, seat: &Seat, holder: &Holder, ttl: Duration) {
+        self.lease.lost(seat, holder, ttl).await;
+    }
+
     async fn witness(&self, seat: &Seat) -> Result<(), LeaseError> {
         self.answering.watch(self.lease.witness(seat), |_| true).await
     }

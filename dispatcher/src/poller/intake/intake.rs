@@ -103,6 +103,8 @@ pub(crate) struct UnderWay {
     /// The lanes that the last such look was to bring.
     feeding: Vec<LaneLook>,
     backoff: Backoff,
+    /// A look has failed: none begins before that.
+    rests_until: Option<Instant>,
     /// Rows of channels that are not configured: they are to be deferred.
     unknown: Vec<MessageId>,
     /// Destinations of which only the database may know that they take nothing.
@@ -232,7 +234,8 @@ impl Intake {
         let latest = Instant::now() + SIGN_OF_LIFE.min(self.poll_interval);
         let may_claim = !self.now.claims() && self.marker_health.stuck().is_none();
         let opening = self.schedule.next_opening().filter(|_| may_claim);
-        let look = Some(self.now.looks.next_at(self.has_room())).filter(|_| self.now.look.is_none());
+        let look = self.now.rests_until.unwrap_or_else(|| self.now.looks.next_at(self.has_room()));
+        let look = Some(look).filter(|_| self.now.look.is_none());
         [opening, look].into_iter().flatten().fold(latest, Instant::min)
     }
 }
@@ -321,9 +324,10 @@ impl Intake {
 impl Intake {
     /// Begins the next look that is due, unless one is under way.
     fn begin_look(&mut self, term: &Arc<Term>) {
-        if self.now.look.is_some() {
+        if self.now.look.is_some() || self.now.rests_until.is_some_and(|until| Instant::now() < until) {
             return;
         }
+        self.now.rests_until = None;
         let Some(seen) = self.next_look() else { return };
         let task = LookTask {
             store: self.store.clone(),
@@ -406,7 +410,7 @@ impl Intake {
                 tracing::error!(epoch = %term.id.epoch, %error, "look.failed");
                 self.schedule.not_fed(&std::mem::take(&mut self.now.feeding));
                 self.now.due.clear();
-                self.now.looks.failed(self.now.backoff.next());
+                self.now.rests_until = Some(Instant::now() + self.now.backoff.next());
                 return None;
             }
         };

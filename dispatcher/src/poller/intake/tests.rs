@@ -1,4 +1,4 @@
-//! What a term leaves to the next, and what a claim without rows leaves in flight.
+//! What a term leaves to the next, what a claim without rows leaves in flight, and what a look that failed is followed by.
 
 use outbox_store::{Epoch, Header, Lane, Revision};
 
@@ -71,4 +71,20 @@ async fn a_claim_that_took_nothing_leaves_nothing_in_flight() {
         assert_eq!(chosen.len(), 1, "it is found again");
         assert!(intake.claimed(&term, Claimed { chosen, made: None, channels: Arc::default() }).is_none());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn behind_a_look_that_failed_none_begins_for_a_moment_whatever_is_due() {
+    let mut intake = intake();
+    let clock = SteppedClock::new();
+    let term = term_of(&clock, clock.now().after(Duration::from_mins(1)));
+    intake.begin();
+    intake.now.unknown.push(ROW);
+    let seen = Err(StoreError::Unavailable { doing: "looking", source: "it is gone".into() });
+    assert!(intake.looked(&term, Looked { seen, took: Duration::ZERO, channels: Arc::default() }).is_none());
+    intake.begin_look(&term);
+    assert!(intake.now.look.is_none() && intake.next_at() > Instant::now());
+    tokio::time::sleep_until(intake.next_at()).await;
+    intake.begin_look(&term);
+    assert!(intake.now.look.is_some());
 }

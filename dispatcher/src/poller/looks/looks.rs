@@ -287,15 +287,6 @@ impl Looks {
         }
     }
 
-    /// A look has failed. No other begins for so long.
-    pub(crate) fn failed(&mut self, wait: Duration) {
-        self.at = Instant::now() + wait;
-        self.keys.rests_until = self.at;
-        if let Mode::Backlog { ring, .. } = &mut self.mode {
-            ring.rests_until = self.at;
-        }
-    }
-
     /// Ends the backlog where a whole round has met nothing that is not known, and no lane has more.
     pub(crate) fn conclude(&mut self, more: bool) {
         if !more && matches!(self.mode, Mode::Backlog { whole_round: true, .. }) {
@@ -497,14 +488,5 @@ mod tests {
         assert_eq!(looks.next_at(true) - Instant::now(), KEYS_LONGEST);
         looks.woken();
         assert_eq!(looks.next_at(true), Instant::now());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn after_a_failure_nothing_is_looked_at_for_a_while() {
-        let mut looks = Looks::default();
-        looks.failed(QUICK);
-        assert_eq!(looks.due(Instant::now(), true), []);
-        tokio::time::advance(QUICK).await;
-        assert!(!looks.due(Instant::now(), true).is_empty());
     }
 }

@@ -1,11 +1,13 @@
 //! The lease of a session, where a session keeps nobody away, and where it does.
 
-use outbox_adapters::{SessionLease, SessionSetupError};
-use outbox_store::{ConnectOptions, Database};
+use std::time::Duration;
+
+use outbox_adapters::{Lease as _, SessionLease, SessionSetupError};
+use outbox_store::{ConnectOptions, Database, Holder, Shard};
 use outbox_tests::servers::{self, MariaDb, PgBouncer, Postgres, TestDatabase};
 use sqlx::AssertSqlSafe;
 
-use crate::program::{HTTP, Program};
+use crate::program::{HTTP, PATIENCE, Program};
 
 const SESSION: &str = "[lease]\nprovider = \"session\"\n";
 
@@ -71,4 +73,39 @@ async fn a_node_of_galera_holds_no_lease_by_a_session() {
     let refused = SessionLease::new(Database::connect(&options).await.unwrap(), "an outbox").await.unwrap_err();
     assert!(matches!(refused, SessionSetupError::Nodes), "{refused}");
     assert!(refused.to_string().contains("lease.provider = \"table\""), "{refused}");
+}
+
+/// A holder hears of it within a moment, and not by its next renewal, which is a third of the time to live away.
+#[tokio::test]
+async fn a_holder_whose_session_is_ended_is_told_at_once() {
+    for database in [servers::postgres().await.database().await, servers::mariadb().await.database().await] {
+        program(&database).run(&["migrate"]).await.done();
+        let options = ConnectOptions { url: &database.url, schema: None, connections: 3 };
+        let (database, other) =
+            (Database::connect(&options).await.unwrap(), Database::connect(&options).await.unwrap());
+        let lease = SessionLease::new(database, "an outbox").await.unwrap();
+        let (seat, holder, ttl) = (Shard::default().into(), Holder::new("a", "b"), Duration::from_hours(1));
+        assert!(lease.acquire(&seat, &holder, ttl).await.unwrap());
+        let told = tokio::spawn({
+            let (lease, seat, holder) = (lease.clone(), seat.clone(), holder.clone());
+            async move { lease.lost(&seat, &holder, ttl).await }
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!told.is_finished(), "nothing was lost yet");
+        match &other {
+            Database::Postgres(pool) => {
+                let ended = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted \
+                             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+                sqlx::raw_sql(ended).execute(pool).await.unwrap();
+            }
+            Database::MySql(pool) => {
+                let holder = "SELECT CAST(IS_USED_LOCK(SHA2(CONCAT(LOWER(DATABASE()), ' outbox an outbox 0'), 256)) AS unsigned)";
+                let session: u64 = sqlx::query_scalar(holder).fetch_one(pool).await.unwrap();
+                sqlx::raw_sql(AssertSqlSafe(format!("KILL {session}"))).execute(pool).await.unwrap();
+            }
+            Database::Sqlite(_) => unreachable!("it has no sessions"),
+        }
+        tokio::time::timeout(PATIENCE, told).await.unwrap().unwrap();
+        assert!(!lease.renew(&seat, &holder, ttl).await.unwrap());
+    }
 }
