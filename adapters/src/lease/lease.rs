@@ -27,13 +27,13 @@ pub trait Lease: Send + Sync + std::fmt::Debug {
     /// Safe to drop: a release that is published between two calls is not missed.
     async fn released(&self, seat: &Seat);
 
-    /// Waits until `holder` has lost the lease, as far as the store tells of that by itself. This is a hint: it may wait for ever, and a
-    /// renewal says what is true.
+    /// Waits until `holder` has lost the lease, as far as the store tells of that by itself. This is a hint: it may wait for ever,
+    /// and a renewal says what is true.
     ///
     /// # Cancel safety
     /// Safe to drop.
     async fn lost(&self, _: &Seat, _: &Holder, _: Duration) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Exchanges with the store what was seen of the outbox database, where the store keeps that for all replicas. Each renewal does

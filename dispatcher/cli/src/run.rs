@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use outbox_adapters::Hints;
+use outbox_adapters::{Hints, Lease};
 use outbox_desk::{Replica, RunsBy};
 use outbox_store::migrate::Meta;
 use outbox_store::{Database, Lineages, Shard, Store};
@@ -127,8 +127,7 @@ async fn dispatch(
     let instance = Uuid::new_v4().simple().to_string()[..12].to_owned();
     let outbox_id = outbox.outbox_id.to_string();
     let (lease, store) = (Arc::new(LeaseHealth::new(lease)), Arc::new(StoreHealth::new(store, lineages.clone())));
-    warn_of_what_is_in_the_clear(&config, &alerts);
-    tokio::spawn(session::warn_of_the_lease(lease.clone()));
+    warn_of_links(&config, &alerts, lease.clone());
     let (wake_ups, channels) = (wiring::wake_ups(&config, &outbox_id)?, wiring::channels(&config, listening_on)?);
     let configured = Reloadable::new(Configured::of(&config));
     let runs_by = Reloadable::new(Configured::runs_by(&config, &config));
@@ -221,7 +220,9 @@ fn shown(config: &Config, telemetry: &Telemetry) -> anyhow::Result<Arc<Metrics>>
     Ok(Arc::new(metrics))
 }
 
-fn warn_of_what_is_in_the_clear(config: &Config, alerts: &Reloadable<Option<Alerts>>) {
+/// Warns of passwords in the clear, and of what the lease store had better be set to.
+fn warn_of_links(config: &Config, alerts: &Reloadable<Option<Alerts>>, lease: Arc<dyn Lease>) {
+    tokio::spawn(session::warn_of_the_lease(lease));
     if let Some(warning) = wiring::lease_link(config).and_then(|link| link.warning()) {
         tracing::warn!("lease.password_in_the_clear: {warning}");
     }

@@ -126,15 +126,14 @@ async fn a_period_has_one_start_and_what_holds_the_next_away_does() {
 /// As cron does: starts it at the beginning of each period, by a clock that is so many seconds ahead.
 async fn cron(program: &Program, ahead: i32, period: Duration, until: SystemTime) {
     let (clock, library) = (format!("{ahead:+}s"), libfaketime());
-    let ahead = Duration::from_secs(u64::from(ahead.unsigned_abs()));
+    let ahead = i128::from(ahead) * 1_000_000_000;
     let environment =
         [("LD_PRELOAD", library.to_str().unwrap()), ("FAKETIME", &clock), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
     let mut jobs = Vec::new();
     while SystemTime::now() < until {
-        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap();
-        let shown = if clock.starts_with('-') { now - ahead } else { now + ahead };
-        let left = period.as_nanos() - shown.as_nanos() % period.as_nanos();
-        tokio::time::sleep(Duration::from_nanos(u64::try_from(left).unwrap())).await;
+        let shown = i128::try_from(SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos()).unwrap() + ahead;
+        let period = i128::try_from(period.as_nanos()).unwrap();
+        tokio::time::sleep(Duration::from_nanos((period - shown % period).try_into().unwrap())).await;
         let job = ["exclusive", "--per", "2s", "--wait", "1s", "cron", "--", "/bin/true"];
         jobs.push(program.command(&job).envs(environment).spawn().unwrap());
     }

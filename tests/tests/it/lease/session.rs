@@ -44,8 +44,8 @@ async fn a_pooler_that_shares_its_sessions_is_named_by_check_and_run_and_one_tha
     program(&database).run(&["migrate"]).await.done();
     let owner = Database::connect(&ConnectOptions { url: &database.url, schema: None, connections: 1 }).await.unwrap();
     let Database::Postgres(pool) = owner else { panic!("{}", database.url) };
-    let pooled = format!("CREATE ROLE pooled LOGIN SUPERUSER; {ITS_ROLE}");
-    sqlx::raw_sql(AssertSqlSafe(pooled)).execute(&pool).await.unwrap();
+    let role = format!("CREATE ROLE pooled LOGIN SUPERUSER; {ITS_ROLE}");
+    sqlx::raw_sql(AssertSqlSafe(role)).execute(&pool).await.unwrap();
     let url = database.url.replace("postgres@", "pooled@");
     for settings in [HTTP.to_owned(), format!("{HTTP}{SESSION}")] {
         let pooler = PgBouncer::before(&url, "transaction", "options,extra_float_digits").await;
