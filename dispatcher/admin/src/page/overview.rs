@@ -172,8 +172,8 @@ fn figures(status: &Status, beside: &Beside<'_>) -> Markup {
             (figure("Dead letters", tone, leading(dead, "/dead-letters")))
             @if let Some(in_flight) = in_flight { (figure("In flight", Tone::Plain, html! { (number(in_flight)) })) }
             @if let Some(minute) = &status.per_minute {
-                (figure("Delivered", Tone::Plain, html! { (number(minute.delivered)) span.unit { "/min" } }))
-                (figure("Failed attempts", if minute.failed > 0 { Tone::Warning } else { Tone::Plain }, html! { (number(minute.failed)) span.unit { "/min" } }))
+                (figure("Delivered", Tone::Plain, html! { (number(minute.delivered)) wbr; span.unit { "/min" } }))
+                (figure("Failed attempts", if minute.failed > 0 { Tone::Warning } else { Tone::Plain }, html! { (number(minute.failed)) wbr; span.unit { "/min" } }))
             }
         }
     }

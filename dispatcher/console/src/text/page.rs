@@ -191,10 +191,13 @@ fn too_many(heading: &[String], rows: &[Vec<Cell>], spare: &[usize], screen: &Sc
     let Some(columns) = screen.columns else { return Vec::new() };
     let needs = |at: usize| {
         let widest = rows.iter().map(|row| width(&row[at].shown(screen), screen)).max().unwrap_or(0);
-        let clipped = rows.iter().all(|row| row[at].may_be_clipped());
-        widest.min(if clipped { TELLING } else { usize::MAX }).max(width(&heading[at], screen))
+        match rows.iter().all(|row| row[at].may_be_clipped()) {
+            true if at + 1 == heading.len() => 0,
+            true => widest.min(TELLING).max(width(&heading[at], screen)),
+            false => widest.max(width(&heading[at], screen)),
+        }
     };
-    let needed: Vec<_> = (0..heading.len().saturating_sub(1)).map(needs).collect();
+    let needed: Vec<_> = (0..heading.len()).map(needs).collect();
     let fits = |without: &[usize]| {
         let kept: Vec<_> = (0..needed.len()).filter(|at| !without.contains(at)).map(|at| needed[at]).collect();
         wide(&kept) <= columns
@@ -404,6 +407,20 @@ mod tests {
             page.on(&terminal(90)).contains("PENDING  the name of https://shop.example cannot be…\n"),
             "enough to be read"
         );
+    }
+
+    #[test]
+    fn a_narrow_terminal_leaves_out_what_can_be_spared_before_it_cuts_what_tells_rows_apart() {
+        let row = [Cell::whole(7), "order-4711-confirmation".into(), Cell::time("-"), Cell::whole(3), "".into()];
+        let heading = ["ID", "KEY", "CREATED", "ATTEMPTS", "ERROR"];
+        let mut page = Page::default();
+        page.filled(heading, vec![row], &["CREATED", "ATTEMPTS"]);
+        let headed = |columns| page.on(&terminal(columns)).lines().next().unwrap_or_default().to_owned();
+        assert_eq!(headed(80), "ID  KEY                      CREATED  ATTEMPTS");
+        assert_eq!(headed(30), "ID  KEY               ATTEMPTS");
+        assert_eq!(headed(24), "ID  KEY");
+        assert!(page.on(&terminal(24)).contains("7   order-4711-confirma…\n"), "{}", page.on(&terminal(24)));
+        assert!(page.on(&Screen::none()).contains("CREATED"), "a pipe gets all");
     }
 
     #[test]
