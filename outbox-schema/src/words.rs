@@ -33,8 +33,8 @@ pub fn words(error: &sqlx::Error) -> String {
 const OF_SHARED_SESSIONS: [&str; 2] = ["42P05", "26000"];
 
 /// What a pooler does to whoever cannot share a session, and what to do about it.
-pub const SHARES_SESSIONS: &str = "shares its sessions, as PgBouncer does with pool_mode = transaction: lead database.url to the \
-    server itself, or have the pooler keep sessions (pool_mode = session)";
+pub const SHARES_SESSIONS: &str = "shares its sessions, as PgBouncer does with pool_mode = transaction: connect to the server \
+    itself, or have the pooler keep sessions (pool_mode = session), and start it anew";
 
 /// The beginnings of what the parser of PEM says. It quotes the file, which may be a key, as numbers.
 const OF_PEM: [&str; 4] = ["missing section end", "illegal section start", "base64 decode", "no items found"];

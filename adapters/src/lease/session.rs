@@ -57,11 +57,11 @@ pub enum SessionSetupError {
          replicas could poll at once. Set lease.provider = \"table\", or keep the lease in Redis (lease.url)"
     )]
     Nodes,
-    /// A pooler lends one session to several connections, or another one to each statement; or a proxy drops what is set in it.
+    /// A proxy lends one session to several connections, or another one to each statement; or it drops what is set in it.
     #[error(
-        "lease.provider = \"session\" is refused: a pooler stands before the database and shares its sessions, as PgBouncer does with \
-         pool_mode = transaction, or a proxy drops what is set in them (wait_timeout). A lock of a session keeps nobody away there. \
-         Lead database.url to the server itself, or set lease.provider = \"table\""
+        "lease.provider = \"session\" is refused: a proxy stands before the database, and shares its sessions or drops what is set in \
+         them (wait_timeout). A lock of a session keeps nobody away there. Lead database.url to the server itself, or set \
+         lease.provider = \"table\""
     )]
     Pooler,
     /// The database is away, or refuses.
@@ -147,7 +147,10 @@ impl SessionLease {
     async fn has(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
         let mut seats = self.seats.lock().await;
         let Some(mut held) = seat_of(&mut seats, seat, holder) else { return Ok(false) };
-        let holds = held.session.holds(&self.lock(seat), ttl).await?;
+        let holds = held.session.holds(&self.lock(seat), ttl).await.inspect_err(|error| {
+            let error = outbox_schema::words::words(error);
+            tracing::warn!(%holder, error, "lease.session_lost");
+        })?;
         if holds {
             seats.insert(seat.clone(), held);
         }

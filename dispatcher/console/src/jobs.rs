@@ -7,6 +7,7 @@ use outbox_adapters::Lease;
 use outbox_config::Config;
 use outbox_dispatcher::reloadable::Reloadable;
 use outbox_dispatcher::term::Term;
+use outbox_store::jobs::SilentRun;
 use outbox_store::{Database, Seat};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -17,7 +18,7 @@ use crate::in_time::in_time;
 /// How often runs are looked at.
 const EACH: Duration = Duration::from_secs(10);
 
-/// How long a run without a seat says nothing before it counts as crashed. One that has just begun or ended says so within this.
+/// How long a run without a seat says nothing before it counts as crashed. One that goes on says so three times as often.
 const SILENT: Duration = Duration::from_secs(30);
 
 /// How long the database, or the lease store, has for one step.
@@ -68,17 +69,27 @@ impl JobsKeeper {
     }
 
     async fn turn(&self, tidies: bool) -> Result<(), String> {
-        for run in in_time(LIMIT, self.database.silent_job_runs(SILENT)).await? {
-            // Whoever has the seat goes on, however long the database has not heard of it.
-            if in_time(LIMIT, self.lease.current(&Seat::Job(run.name.as_str().into()))).await?.is_none() {
-                tracing::warn!(job = run.name, token = run.token, "job.crashed: nobody told the end of this run");
-                in_time(LIMIT, self.database.job_run_crashed(&run)).await?;
-            }
-        }
         let kept = self.config.current().retention.jobs;
         if let Some(kept) = kept.filter(|_| tidies) {
             while in_time(LIMIT, self.database.remove_job_runs(kept)).await? {}
         }
-        Ok(())
+        let mut failed = Ok(());
+        for run in in_time(LIMIT, self.database.silent_job_runs(SILENT)).await? {
+            match self.look_at(&run).await {
+                Ok(false) => {}
+                Ok(true) => {
+                    tracing::warn!(job = run.name, token = run.token, "job.crashed: nobody told the end of this run");
+                }
+                // One of them keeps no other waiting.
+                Err(why) => failed = Err(why),
+            }
+        }
+        failed
+    }
+
+    /// Takes a silent run for crashed, unless somebody has its seat: that one goes on, however long the database has not heard of it.
+    async fn look_at(&self, run: &SilentRun) -> Result<bool, String> {
+        let held = in_time(LIMIT, self.lease.current(&Seat::Job(run.name.as_str().into()))).await?;
+        if held.is_some() { Ok(false) } else { in_time(LIMIT, self.database.job_run_crashed(run)).await }
     }
 }

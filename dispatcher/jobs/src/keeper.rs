@@ -23,6 +23,10 @@ const WRITTEN_WITHIN: Duration = Duration::from_secs(30);
 /// How long is waited between two tries of a call that failed.
 const AGAIN: Duration = Duration::from_millis(500);
 
+/// How often a run says that it goes on, whatever becomes of its seat. The poller takes one that says nothing for thirty seconds for
+/// crashed, where nobody has the seat.
+const SEEN_EACH: Duration = Duration::from_secs(10);
+
 /// How long a call has that nobody waits for.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -285,6 +289,7 @@ impl Keeping {
         tell(&mut self.lines.to_guard, &start).await;
         let (clock, mut group, mut lost) = (self.clock(), None, false);
         let mut renewed_at = clock.now().after(self.pause());
+        let mut seen_at = clock.now().after(SEEN_EACH);
         let ended = loop {
             tokio::select! {
                 told = self.lines.from_guard.next::<ToKeeper>() => match told {
@@ -315,6 +320,11 @@ impl Keeping {
                         tracing::warn!(job = self.keeper.job, token = run.token, "job.seat_lost");
                         tell(&mut self.lines.to_guard, &ToGuard::Lost).await;
                     }
+                }
+                // A run whose time to live is long, or that goes on without its seat, is not taken for crashed.
+                () = clock.sleep_until(seen_at) => {
+                    self.goes_on(&run).await;
+                    seen_at = clock.now().after(SEEN_EACH);
                 }
                 // The guard does it at the same time, unless somebody has stopped it.
                 () = clock.sleep_until(trusted), if group.is_some() && self.keeper.on_loss == OnLoss::Stop => {

@@ -308,14 +308,16 @@ fn terms(entries: &[TermEntry], shards: &[ShardStatus], replicas: &[ReplicaStatu
         // A poller that was killed cannot note the end of its term. The next poller notes that the term was lost.
         let end = term.ended_because.as_deref().unwrap_or(if polls(term) { "polls" } else { "no word of its end" });
         let seen = seen_at(term, replicas);
-        let is_bound = term.lasted(seen).is_some_and(|lasted| !lasted.is_exact);
+        // Of a replica that lives on, or has no row any more, there is no last sign.
+        let until = term.until(seen).filter(|until| *until != term.started_at);
+        let is_bound = until.is_some() && term.lasted(seen).is_some_and(|lasted| !lasted.is_exact);
         let end = if is_bound { format!("{end}, last seen then") } else { end.to_owned() };
         [
             Cell::whole(term.shard),
             Cell::whole(term.epoch),
             Cell::name(shortened(term.instance.as_ref().unwrap_or(&term.holder), 32)),
             Cell::time(to_the_second(&term.started_at)),
-            Cell::time(term.until(seen).map_or_else(|| "-".to_owned(), to_the_second)),
+            Cell::time(until.or(term.ended_at.as_deref()).map_or_else(|| "-".to_owned(), to_the_second)),
             Cell::whole(count(term.claimed)),
             Cell::whole(count(term.delivered)),
             Cell::whole(count(term.failed)),

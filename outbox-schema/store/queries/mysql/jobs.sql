@@ -12,7 +12,7 @@ UPDATE outbox_job_run SET ended_at = seen_at, ended_because = 'crashed'
 WHERE name = ?1 AND token = ?2 - 1 AND ended_because IS NULL
 
 -- name: end
--- How a run ended. A later run, which found it without an end, took it for crashed.
+-- How a run ended. The poller, or a later run, may have taken it for crashed.
 UPDATE outbox_job_run
 SET ended_at = UTC_TIMESTAMP(3), seen_at = UTC_TIMESTAMP(3), ended_because = ?2, exit_code = ?3, `signal` = ?4, tail = ?5
 WHERE id = ?1 AND (ended_because IS NULL OR ended_because = 'crashed')
@@ -60,7 +60,7 @@ INSERT INTO outbox_job_run (name, token, holder, host, pid, command, started_at,
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3))
 
 -- name: seen
--- A run goes on, and no later one has taken it for crashed.
+-- A run goes on, and nobody has taken it for crashed.
 UPDATE outbox_job_run SET seen_at = UTC_TIMESTAMP(3) WHERE id = ?1 AND ended_because IS NULL
 
 -- name: silent

@@ -12,7 +12,7 @@ UPDATE outbox_job_run SET ended_at = seen_at, ended_because = 'crashed'
 WHERE name = ?1 AND token = ?2 - 1 AND ended_because IS NULL
 
 -- name: end
--- How a run ended. A later run, which found it without an end, took it for crashed.
+-- How a run ended. The poller, or a later run, may have taken it for crashed.
 UPDATE outbox_job_run
 SET ended_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER), seen_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER),
     ended_because = ?2, exit_code = ?3, signal = ?4, tail = ?5
@@ -57,7 +57,7 @@ INSERT INTO outbox_job_run (name, token, holder, host, pid, command, started_at,
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, CAST(round(unixepoch('subsec') * 1000) AS INTEGER), CAST(round(unixepoch('subsec') * 1000) AS INTEGER)) RETURNING id
 
 -- name: seen
--- A run goes on, and no later one has taken it for crashed.
+-- A run goes on, and nobody has taken it for crashed.
 UPDATE outbox_job_run SET seen_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) WHERE id = ?1 AND ended_because IS NULL
 
 -- name: silent

@@ -67,22 +67,24 @@ impl Database {
         read(self, &SILENT, &values).await.map_err(while_doing(doing))
     }
 
-    /// Writes that nobody told the end of a run, unless somebody has meanwhile, or a later run has.
+    /// Writes that nobody told the end of a run, unless somebody has meanwhile, or a later run has. Says whether it did.
     ///
     /// # Cancel safety
     /// Safe: it can be repeated.
-    pub async fn job_run_crashed(&self, run: &SilentRun) -> Result<(), QueryError> {
+    pub async fn job_run_crashed(&self, run: &SilentRun) -> Result<bool, QueryError> {
         let written = async {
             let mut transaction = AnyTransaction::to_write(self).await?;
             let mut connection = transaction.connection();
             let job: Value<'_> = run.name.as_str().into();
             // Before the run, as whoever begins the next one does.
             connection.rows::<JobRow>(&LOCK, &[job]).await?;
-            if connection.changed(&CRASHED, &[job, (run.token + 1).into()]).await? > 0 {
+            let crashed = connection.changed(&CRASHED, &[job, (run.token + 1).into()]).await? > 0;
+            if crashed {
                 let values = [job, Value::Number(None), RunEnd::Crashed.as_str().into()];
                 connection.changed(&ENDED, &values).await?;
             }
-            transaction.commit().await
+            transaction.commit().await?;
+            Ok(crashed)
         };
         written.await.map_err(while_doing("writing that a run of a job has crashed"))
     }

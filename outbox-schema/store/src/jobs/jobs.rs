@@ -136,7 +136,7 @@ pub trait JobStore: Send + Sync + fmt::Debug {
     /// crashed. A transaction that was fenced by the token before is waited for.
     ///
     /// # Cancel safety
-    /// A run may have begun. The next one takes it for crashed.
+    /// A run may have begun. It is taken for crashed.
     async fn begin_run(&self, start: &JobStart<'_>) -> Result<Started, StoreError>;
 
     /// Says that a run goes on. False where the database knows of its end.

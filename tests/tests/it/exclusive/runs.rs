@@ -216,6 +216,23 @@ async fn signals_reach_the_command_and_a_stop_is_one() {
 }
 
 #[tokio::test]
+async fn a_run_that_goes_on_without_its_seat_says_so_again_and_again() {
+    let outbox = Outbox::open(outbox_tests::servers::postgres().await.database().await).await;
+    outbox.database.migrate("default").await.unwrap();
+    let program = program(&outbox);
+    let mut child =
+        started(&program, &["--on-loss", "go-on", "--ttl", "1s", "--kill-after", "200ms"], "goes", "sleep 60").await;
+    program.run(&["jobs", "release", "goes"]).await.done();
+    // By then its keeper has heard that the seat is lost.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let seen = async || outbox.text("SELECT seen_at::text FROM outbox_job_run WHERE ended_because IS NULL").await;
+    let before = seen().await;
+    eventually("it says that it goes on", PATIENCE, async || (seen().await != before).then_some(())).await;
+    send(&child, Signal::TERM);
+    assert!(child.wait().await.is_ok());
+}
+
+#[tokio::test]
 async fn a_stop_that_comes_while_a_run_is_begun_starts_nothing() {
     let outbox = Outbox::open(outbox_tests::servers::postgres().await.database().await).await;
     outbox.database.migrate("default").await.unwrap();
