@@ -1,7 +1,8 @@
 //! Which products and poolers are refused, how they are known, and what to do instead.
 //!
 //! What only descends from the original is none of these: Aurora and other services with PostgreSQL or MySQL in them, Percona's
-//! server, MariaDB, a coordinator of Citus whose outbox is a local table, a pooler that keeps sessions and whose role has what was asked for.
+//! server, MariaDB, a coordinator of Citus whose outbox is a local table, a pooler that keeps sessions and whose role has what was
+//! asked for.
 
 use std::fmt;
 
