@@ -134,7 +134,7 @@ async fn cron(program: &Program, ahead: i32, period: Duration, until: SystemTime
         let shown = i128::try_from(SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos()).unwrap() + ahead;
         let period = i128::try_from(period.as_nanos()).unwrap();
         tokio::time::sleep(Duration::from_nanos((period - shown % period).try_into().unwrap())).await;
-        let job = ["exclusive", "--per", "2s", "--wait", "1s", "cron", "--", "/bin/true"];
+        let job = ["exclusive", "--per", "4s", "--wait", "1s", "cron", "--", "/bin/true"];
         jobs.push(program.command(&job).envs(environment).spawn().unwrap());
     }
     for mut job in jobs {
@@ -147,17 +147,17 @@ async fn a_line_in_three_crontabs_runs_once_a_period_whatever_their_clocks_say()
     let outbox = Outbox::open(outbox_tests::servers::postgres().await.database().await).await;
     outbox.database.migrate("default").await.unwrap();
     let program = program(&outbox);
-    let (period, soak) = (Duration::from_secs(2), std::env::var_os("OUTBOX_TEST_SOAK").is_some());
-    let until = SystemTime::now() + period * if soak { 200 } else { 8 };
+    let (period, soak) = (Duration::from_secs(4), std::env::var_os("OUTBOX_TEST_SOAK").is_some());
+    let until = SystemTime::now() + period * if soak { 200 } else { 5 };
     let [behind, right, ahead] = [-3, 0, 3].map(|ahead| cron(&program, ahead, period, until));
     tokio::join!(behind, right, ahead);
     let of_runs = "FROM outbox_job_run WHERE ended_because = 'finished'";
     let runs = outbox.number(&format!("SELECT count(*) {of_runs}")).await;
-    let period = "floor(extract(epoch FROM started_at) / 2)";
+    let period = "floor(extract(epoch FROM started_at) / 4)";
     let periods = outbox.number(&format!("SELECT count(DISTINCT {period}) {of_runs}")).await;
     let between = outbox.number(&format!("SELECT (max({period}) - min({period}))::bigint {of_runs}")).await;
     assert_eq!((runs, runs), (periods, between + 1), "a period has two runs, or none");
-    assert!(runs >= if soak { 195 } else { 6 }, "{runs}");
+    assert!(runs >= if soak { 195 } else { 4 }, "{runs}");
 }
 
 #[tokio::test]
