@@ -117,44 +117,27 @@ impl SessionLease {
         Ok(true)
     }
 
-    async fn prolong(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
+    /// Whether the session of this holder has the lock still, which then lives for so long. A renewal writes that down. A session that
+    /// has it no more, or fails, is closed, and the lock is gone with it.
+    async fn has(&self, seat: &Seat, holder: &Holder, ttl: Duration, renews: bool) -> bool {
         let mut seats = self.seats.lock().await;
-        let Some(mut held) = seat_of(&mut seats, seat, holder) else { return Ok(false) };
-        let lock = self.lock(seat);
-        let prolonging = async {
-            let holds = held.session.holds(&lock, ttl).await?;
-            if holds {
+        let Some(mut held) = seat_of(&mut seats, seat, holder) else { return false };
+        let asking = async {
+            let holds = held.session.holds(&self.lock(seat), ttl).await?;
+            if holds && renews {
                 held.session.note(seat, holder, ttl).await?;
             }
             Ok::<_, sqlx::Error>(holds)
         };
-        match prolonging.await {
-            Ok(true) => {
-                seats.insert(seat.clone(), held);
-                Ok(true)
-            }
-            Ok(false) => Ok(false),
-            // The session is closed, and the lock is gone with it.
-            Err(error) => {
-                let error = outbox_schema::words::words(&error);
-                tracing::warn!(%holder, error, "lease.session_lost");
-                Ok(false)
-            }
-        }
-    }
-
-    /// Whether the session of this holder has the lock still. One that has not is closed.
-    async fn has(&self, seat: &Seat, holder: &Holder, ttl: Duration) -> sqlx::Result<bool> {
-        let mut seats = self.seats.lock().await;
-        let Some(mut held) = seat_of(&mut seats, seat, holder) else { return Ok(false) };
-        let holds = held.session.holds(&self.lock(seat), ttl).await.inspect_err(|error| {
-            let error = outbox_schema::words::words(error);
+        let holds = asking.await.unwrap_or_else(|error| {
+            let error = outbox_schema::words::words(&error);
             tracing::warn!(%holder, error, "lease.session_lost");
-        })?;
+            false
+        });
         if holds {
             seats.insert(seat.clone(), held);
         }
-        Ok(holds)
+        holds
     }
 
     async fn give_up(&self, seat: &Seat, holder: &Holder) -> sqlx::Result<bool> {
@@ -197,7 +180,7 @@ impl Lease for SessionLease {
         let (lease, seat, holder) = (self.clone(), seat.clone(), holder.clone());
         let database = self.database.clone();
         let renewed =
-            to_its_end(database, LIMIT.max(ttl * 2 / 3), async move { lease.prolong(&seat, &holder, ttl).await });
+            to_its_end(database, LIMIT.max(ttl * 2 / 3), async move { Ok(lease.has(&seat, &holder, ttl, true).await) });
         renewed.await.map_err(failed("renewing the lease"))
     }
 
@@ -217,7 +200,7 @@ impl Lease for SessionLease {
             tokio::time::sleep(LOOK).await;
             let (lease, seat, holder) = (self.clone(), seat.clone(), holder.clone());
             // Not before trust in it ends is the session of a server closed that says nothing.
-            let has = async move { lease.has(&seat, &holder, ttl).await };
+            let has = async move { Ok(lease.has(&seat, &holder, ttl, false).await) };
             let has = to_its_end(self.database.clone(), LIMIT.max(ttl), has);
             if !has.await.unwrap_or_default() {
                 return;

@@ -40,7 +40,7 @@ impl Program {
         directories.into_iter().find_map(|directory| self.within(&directory))
     }
 
-    /// Whether the program is installed.
+    /// Whether the server program is installed.
     pub(crate) fn is_there(&self) -> bool {
         std::env::var_os(self.variable).is_some() || self.in_path().is_some()
     }
